@@ -1,0 +1,31 @@
+# Both targets work from nothing: they create .venv and install what they need.
+PYTHON ?= python3
+BIN := .venv/bin
+.PHONY: demo test soak lint clean
+
+demo: .venv/installed
+	$(BIN)/scrapy demo
+
+test: .venv/installed
+	$(BIN)/python -m pytest
+
+soak: .venv/installed
+	$(BIN)/python -m pytest -m soak
+
+lint: .venv/linters
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/installed: requirements.txt
+	$(PYTHON) -c 'import sys; sys.exit("Seaspider needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/linters: .venv/installed requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+clean:
+	rm -rf .venv

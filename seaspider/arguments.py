@@ -1,0 +1,73 @@
+"""The spider's arguments (`-a name=value`), read once and checked. Raises ArgumentError with the name and the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seaspider.config import FOLLOW_MODES, ORDERS, Config
+from seaspider.errors import ArgumentError
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ArgumentError(name, value, "must name a file or folder")
+    return value
+
+
+def _count(name: str, value: Any) -> int:
+    if not str(value).isascii() or not str(value).isdigit():
+        raise ArgumentError(name, value, "must be a whole number, not negative")
+    return int(value)
+
+
+def _one_of(*choices: str) -> Callable[[str, Any], str]:
+    def check(name: str, value: Any) -> str:
+        if value not in choices:
+            raise ArgumentError(name, value, "must be one of: " + ", ".join(choices))
+        return str(value)
+
+    return check
+
+
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "queue": _text,
+    "store": _text,
+    "follow": _one_of(*FOLLOW_MODES),
+    "max_depth": _count,
+    "max_pages": _count,
+    "order": _one_of(*ORDERS),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """None: not given, the setting counts."""
+
+    queue: str
+    store: str = "store"
+    follow: str | None = None
+    max_depth: int | None = None
+    max_pages: int | None = None
+    order: str | None = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Arguments:
+        for name, value in given.items():
+            if name not in _READERS:
+                raise ArgumentError(name, value, "is unknown; known are " + ", ".join(_READERS))
+        if "queue" not in given:
+            raise ArgumentError(
+                "queue", "FILE", "is required: a text file with one URL a line, or - for standard input"
+            )
+        return cls(**{name: _READERS[name](name, value) for name, value in given.items()})
+
+    def applied_to(self, config: Config) -> Config:
+        """The settings with what the arguments say instead."""
+        chosen = {
+            name: value
+            for name in ("follow", "max_depth", "max_pages", "order")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(config, **chosen)

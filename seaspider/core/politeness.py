@@ -1,0 +1,155 @@
+"""When a key may be used again: claim, then settle. And which of four pauses is in force.
+
+A key is what must be left in peace: `"ip:192.0.2.7"`, `"host:a.test"`. A claim takes all keys of one request or none. A
+settle, once the answer is in or has failed, starts each key's pause; so for two requests in a row
+arrival(1) <= settle(1) <= claim(2) - pause, however late a process gets round to sending. A holder that never settles
+loses a key `hold + pause` after its claim. Never sleeps, never reads a clock (`now_ns` is CLOCK_BOOTTIME and does not
+go back) and never makes any key free earlier than it already was. RFC 9110 section 10.2.3 (Retry-After), RFC 6585
+section 4 (429); crawl-delay is the de facto robots.txt line.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+
+from seaspider.core.times import NS_PER_S
+
+Token = NewType("Token", str)
+"""Names one claim. Opaque; unique as long as the holders' names are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """All keys are the holder's until it settles, at most for its hold; a request not sent by then must not be sent."""
+
+    token: Token
+    claimed_ns: int
+    hold_until_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nobody holds the keys, but `key` rests until `until_ns`."""
+
+    until_ns: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Somebody holds `key`, until `until_ns` at the latest; its settle may come at any time before."""
+
+    until_ns: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The keys are given back and rest for their pauses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """These keys were no longer (or never) the token's. Their rest was lengthened, their present holder kept."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Key:
+    """Resting until `rest_ns`, and held by `token` until that settles or `lapse_ns` comes, a dead holder's end."""
+
+    rest_ns: int
+    lapse_ns: int = 0
+    token: Token | None = None
+
+    @property
+    def free_ns(self) -> int:
+        return max(self.rest_ns, self.lapse_ns)
+
+
+class ClaimTable:
+    """The claims and rests of all keys, as one mutable value. A key nobody uses or rests is free and not kept."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, _Key] = {}
+        self._claims = 0
+        self._sweep_at = 64
+
+    def __len__(self) -> int:
+        """How many keys are kept in mind."""
+        return len(self._keys)
+
+    def claim(self, pauses_ns: Mapping[str, int], holder: str, now_ns: int, hold_ns: int) -> Claimed | Wait | Busy:
+        """Take every key of `pauses_ns` (key -> pause in force, ns) for `holder`, or touch none of them.
+
+        Of several obstacles a held key is reported before a resting one (a rest has a certain end), then the latest.
+        Raises ValueError without keys, and for a negative pause or hold.
+        """
+        if not pauses_ns or min(hold_ns, *pauses_ns.values()) < 0:
+            raise ValueError(f"a claim needs keys, and pauses and a hold from 0 ns: {dict(pauses_ns)}, {hold_ns}")
+        taken = [(entry, key) for key in sorted(pauses_ns) if (entry := self._keys.get(key)) and entry.free_ns > now_ns]
+        if taken:
+            entry, key = max(taken, key=lambda item: (item[0].lapse_ns > now_ns, item[0].free_ns))
+            return Busy(entry.free_ns, key) if entry.lapse_ns > now_ns else Wait(entry.free_ns, key)
+        self._sweep(now_ns)
+        self._claims += 1
+        token = Token(f"{holder}:{self._claims}")
+        for key, pause_ns in pauses_ns.items():
+            self._keys[key] = _Key(now_ns, now_ns + hold_ns + pause_ns, token)
+        return Claimed(token, now_ns, now_ns + hold_ns)
+
+    def settle(self, token: Token, now_ns: int, pauses_ns: Mapping[str, int]) -> Settled | Lost:
+        """Give keys back; each rests from `now_ns` for its pause (ns), and no less than it had to anyway.
+
+        Too late, twice, or with a token nobody knows, it frees nothing: the named keys only rest longer, since a
+        request may have gone out under it. A key of the claim that is not named stays held until hold and pause are
+        over. Raises ValueError for a negative pause; nothing has changed then.
+        """
+        if min(pauses_ns.values(), default=0) < 0:
+            raise ValueError(f"a settle needs pauses from 0 ns: {dict(pauses_ns)}")
+        lost = []
+        for key, pause_ns in sorted(pauses_ns.items()):
+            entry = self._keys.setdefault(key, _Key(now_ns))
+            entry.rest_ns = max(entry.rest_ns, now_ns + pause_ns)
+            if entry.token == token and now_ns < entry.lapse_ns:
+                entry.token, entry.lapse_ns = None, 0
+            else:
+                lost.append(key)
+        return Lost(tuple(lost)) if lost else Settled()
+
+    def _sweep(self, now_ns: int) -> None:
+        """Forget free keys now and then: a broad crawl meets millions of them."""
+        if len(self._keys) >= self._sweep_at:
+            self._keys = {key: entry for key, entry in self._keys.items() if entry.free_ns > now_ns}
+            self._sweep_at = 2 * len(self._keys) + 64
+
+
+class PauseBasis(StrEnum):
+    """What a pause follows from, as requests.jsonl names it."""
+
+    INTERVAL = "interval"
+    CRAWL_DELAY = "crawl-delay"
+    BACKOFF = "backoff"
+    RETRY_AFTER = "retry-after"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """How long a key rests after a settle, and why."""
+
+    ns: int
+    basis: PauseBasis
+
+    @property
+    def seconds(self) -> float:
+        """The pause as requests.jsonl records it (`pause_s`)."""
+        return self.ns / NS_PER_S
+
+
+def pause(interval_ns: int, crawl_delay_ns: int | None, backoff_ns: int | None, retry_after_ns: int | None) -> Pause:
+    """The longest of the four, None being none; of equal ones the first in this order is the basis."""
+    candidates = zip(PauseBasis, (interval_ns, crawl_delay_ns, backoff_ns, retry_after_ns), strict=True)
+    basis, longest_ns = max(((basis, ns or 0) for basis, ns in candidates), key=lambda item: item[1])
+    return Pause(longest_ns, basis)

@@ -1,0 +1,191 @@
+"""The queue: bytes in, one verdict a line out.
+
+Decides which lines of a queue are URLs to visit and why the others are not. Never opens a file (that is
+`seaspider.queuefile`), never holds the whole queue: one line and the URLs seen so far.
+
+Lines end with LF, CR or CRLF and nothing else: U+2028, VT and NEL are part of a line, as every other reader of such a
+file would have it. Blank lines and lines whose first non-blank character is `#` are counted, not reported.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seaspider.core.urls import Url, UrlError, UrlReason, normalise
+
+# A longer line is cut while it is read, so one line without an end cannot take the memory.
+MAX_LINE_BYTES = 65_536
+# What a rejected line keeps in the record.
+MAX_TEXT_CHARS = 2_048
+# How far a NUL makes the file something else than text.
+SNIFFED_BYTES = 8_192
+
+_UTF8_BOM = b"\xef\xbb\xbf"
+# UTF-32LE first: its mark begins with the one of UTF-16LE.
+_FOREIGN_MARKS = (
+    (b"\xff\xfe\x00\x00", "UTF-32LE"),
+    (b"\x00\x00\xfe\xff", "UTF-32BE"),
+    (b"\xff\xfe", "UTF-16LE"),
+    (b"\xfe\xff", "UTF-16BE"),
+)
+_GZIP_MAGIC = b"\x1f\x8b"
+_HASH = ord("#")
+
+
+class QueueError(Exception):
+    """The queue as a whole cannot be used. The message is one line that names the problem."""
+
+
+class Fate(StrEnum):
+    """What became of a URL line that is not visited."""
+
+    DUPLICATE = "duplicate"
+    DONE = "done"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A URL to visit and the number of its line, counted from 1."""
+
+    line: int
+    url: Url
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A line that is not visited. A rejected one has `text` and `reason`, the others `url`; a duplicate `of`."""
+
+    line: int
+    fate: Fate
+    url: str | None = None
+    text: str | None = None
+    """The line, cut at MAX_TEXT_CHARS; bytes that are not UTF-8 as `\\xNN`."""
+    of: int | None = None
+    """The line that named the same URL first."""
+    reason: UrlReason | None = None
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many lines of each kind were read so far; all but `lines` add up to `lines`."""
+
+    lines: int = 0
+    blank: int = 0
+    comment: int = 0
+    entries: int = 0
+    duplicate: int = 0
+    done: int = 0
+    rejected: int = 0
+
+
+class QueueReader:
+    """Reads one queue, once. `done` tells of a normalised URL whether its record is final already."""
+
+    def __init__(self, done: Callable[[str], bool] = lambda url: False) -> None:
+        self.counts = Counts()
+        self._done = done
+        self._first_lines: dict[str, int] = {}
+
+    def read(self, chunks: Iterable[bytes]) -> Iterator[Entry | Skipped]:
+        """One item for each line that is neither blank nor a comment, in order; where `chunks` split does not matter.
+
+        Raises QueueError: at once for an empty queue, another encoding, gzip or a NUL in the first SNIFFED_BYTES; at
+        the end if no line was a URL.
+        """
+        counts = self.counts
+        for raw in _lines(_text_bytes(chunks)):
+            counts.lines += 1
+            stripped = raw.strip()
+            if not stripped:
+                counts.blank += 1
+            elif stripped[0] == _HASH:
+                counts.comment += 1
+            else:
+                yield self._judge(counts.lines, raw)
+        if counts.lines == counts.blank + counts.comment + counts.rejected:
+            raise QueueError(f"no line is a URL ({_summary(counts)})")
+
+    def _judge(self, line: int, raw: bytes) -> Entry | Skipped:
+        try:
+            url = _url(raw)
+        except UrlError as error:
+            self.counts.rejected += 1
+            return Skipped(line, Fate.REJECTED, text=_shown(raw), reason=error.reason)
+        first_line = self._first_lines.setdefault(url.text, line)
+        if first_line != line:
+            self.counts.duplicate += 1
+            return Skipped(line, Fate.DUPLICATE, url=url.text, of=first_line)
+        if self._done(url.text):
+            self.counts.done += 1
+            return Skipped(line, Fate.DONE, url=url.text)
+        self.counts.entries += 1
+        return Entry(line, url)
+
+
+def _url(raw: bytes) -> Url:
+    if len(raw) > MAX_LINE_BYTES:
+        raise UrlError(UrlReason.TOO_LONG, _shown(raw))
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise UrlError(UrlReason.ENCODING, _shown(raw)) from None
+    return normalise(text)
+
+
+def _shown(raw: bytes) -> str:
+    """The line for the record: any bytes become text, and not more of it than MAX_TEXT_CHARS."""
+    text = raw[: 4 * (MAX_TEXT_CHARS + 1)].decode(errors="backslashreplace")
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 3] + "..."
+
+
+def _summary(counts: Counts) -> str:
+    kinds = ((counts.rejected, "rejected"), (counts.comment, "comment"), (counts.blank, "blank"))
+    return ", ".join(f"{count} {name}" for count, name in kinds if count)
+
+
+def _text_bytes(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """`chunks` without a byte order mark at the start. Raises QueueError if they are not the bytes of UTF-8 text."""
+    rest = iter(chunks)
+    head = b""
+    for chunk in rest:
+        head += chunk
+        if len(head) >= SNIFFED_BYTES:
+            break
+    _check_head(head[:SNIFFED_BYTES])
+    yield head.removeprefix(_UTF8_BOM)
+    yield from rest
+
+
+def _check_head(head: bytes) -> None:
+    if not head.removeprefix(_UTF8_BOM):
+        raise QueueError("is empty")
+    for mark, encoding in _FOREIGN_MARKS:
+        if head.startswith(mark):
+            raise QueueError(f"is {encoding} text, not UTF-8")
+    if head.startswith(_GZIP_MAGIC):
+        raise QueueError("is gzip data, but its name does not end in .gz")
+    nul_at = head.find(b"\0")
+    if nul_at >= 0:
+        raise QueueError(f"is not UTF-8 text: NUL at byte {nul_at}")
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without their ends. One longer than MAX_LINE_BYTES may be cut, but stays longer than that."""
+    tail = b""
+    for chunk in chunks:
+        # bytes.splitlines(), unlike str.splitlines(), knows just these three line ends.
+        parts = (tail + chunk).splitlines(keepends=True)
+        # A CR at the end of a chunk may be half of a CRLF.
+        tail = _cut(parts.pop()) if parts and not parts[-1].endswith(b"\n") else b""
+        for part in parts:
+            yield part.rstrip(b"\r\n")
+    if tail:
+        yield tail.rstrip(b"\r\n")
+
+
+def _cut(tail: bytes) -> bytes:
+    """An unfinished line, cut to what tells that it is too long; a CR at its end stays."""
+    if len(tail) <= MAX_LINE_BYTES + 1:
+        return tail
+    return tail[: MAX_LINE_BYTES + 1] + (b"\r" if tail.endswith(b"\r") else b"")

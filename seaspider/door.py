@@ -1,0 +1,229 @@
+"""The door: the one way out. Address check, then politeness, then the socket, for every request there is.
+
+A request passes with a permit only (permits.py). It is resolved, all its addresses are judged, the address and the host
+are claimed, the connection goes to that one address, and both are settled with the pause that follows from the answer.
+Waiting happens here and nowhere else, and one request is under way at a time. Never decides what an answer means for a
+visit. RFC 9112 (the message), RFC 9110 8.4 (content codings).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import replace
+
+from scrapy import Request
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+
+from seaspider import http1
+from seaspider.clock import Clock
+from seaspider.config import Config
+from seaspider.core.addresses import SpecialAddressError, choose
+from seaspider.core.frontier import Frontier
+from seaspider.core.politeness import Claimed, Pause, PauseBasis, pause
+from seaspider.core.records import Ending, Outcome, Reason
+from seaspider.core.times import ns_from_s
+from seaspider.core.urls import Url
+from seaspider.decoding import ACCEPT_ENCODING, DecodeError, DecodeReason
+from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, VisitStopped
+from seaspider.ledger import Ledger, LedgerStopped
+from seaspider.permits import Asked, Permit, Permits
+from seaspider.requestlog import RequestLog
+from seaspider.resolver import ResolveError, Resolver
+
+HOLD_SLACK_S = 10
+"""A claim outlives the exchange's time-out by so much, for a busy machine."""
+
+_SET_BY_THE_DOOR = frozenset({b"host", b"connection", b"accept-encoding", b"content-length", b"transfer-encoding"})
+
+
+class Door:
+    """Sends one request at a time, in the order they come. All requests of a process go through one Door."""
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        resolver: Resolver,
+        ledger: Ledger,
+        frontier: Frontier,
+        permits: Permits,
+        log: RequestLog,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._resolver = resolver
+        self._ledger = ledger
+        self._frontier = frontier
+        self._permits = permits
+        self._log = log
+        self._one_at_a_time = asyncio.Lock()
+        self._tls = http1.client_context()
+        self._limits = http1.Limits(timeout_s=config.timeout_s, body_bytes=config.max_body_bytes)
+        self._hold_ns = ns_from_s(config.timeout_s + HOLD_SLACK_S)
+
+    async def send(self, request: Request) -> Response:
+        """The answer to a request that has a permit.
+
+        Raises DoorRefusal (no permit, or nothing this door sends), VisitStopped (no usable address), ExchangeFailed
+        (no usable answer), Interrupted (stopped before it was sent) and StoreError (not recorded, so not sent).
+        """
+        permit = self._permits.take(request)
+        octets = _octets(request, permit.hop.url)
+        async with self._one_at_a_time:
+            addresses = await self._resolve(permit.hop.url)
+            ip = self._choose(permit.hop.url, addresses)
+            permit.hop.ip = ip
+            claimed = await self._claim(permit.hop.url, ip)
+            number = self._log.claim(permit, ip, addresses, claimed.claimed_ns)
+            asked = await self._ask(permit, ip, octets, claimed, number)
+        if asked.error is not None:
+            raise ExchangeFailed(request.url, asked.error, asked.detail)
+        return _response(request, ip, asked)
+
+    # --- address ---
+
+    async def _resolve(self, url: Url) -> Sequence[str]:
+        try:
+            return await self._resolver.resolve(url.host)
+        except ResolveError as error:
+            if error.temporary:
+                raise ExchangeFailed(url.text, Reason.DNS, str(error)) from error
+            raise self._no_address(url, Ending(Outcome.FAILED, Reason.DNS)) from error
+
+    def _choose(self, url: Url, addresses: Sequence[str]) -> str:
+        try:
+            return choose(addresses, self._config.allowed_networks)
+        except SpecialAddressError as error:
+            raise self._no_address(url, Ending(Outcome.REFUSED, Reason.SPECIAL_ADDRESS)) from error
+
+    def _no_address(self, url: Url, ending: Ending) -> VisitStopped:
+        self._frontier.host_ended(url.host, ending)
+        return VisitStopped(ending)
+
+    # --- politeness ---
+
+    def _pauses(self, host: str) -> tuple[Pause, int]:
+        """The pause in force for a host, and for its address in ns.
+
+        An address has its own interval; whatever else a host asks for, its address is left alone for as well.
+        """
+        config = self._config
+        crawl_delay_ns = ns_from_s(self._frontier.crawl_delay_s(host))
+        of_host = pause(ns_from_s(config.interval_s), crawl_delay_ns, None, None)
+        of_address_ns = ns_from_s(config.ip_interval_s)
+        if of_host.basis is not PauseBasis.INTERVAL:
+            of_address_ns = max(of_address_ns, of_host.ns)
+        return of_host, of_address_ns
+
+    async def _claim(self, url: Url, ip: str) -> Claimed:
+        of_host, of_address_ns = self._pauses(url.host)
+        try:
+            return await self._ledger.claim({_host_key(url): of_host.ns, _ip_key(ip): of_address_ns}, self._hold_ns)
+        except LedgerStopped as error:
+            raise Interrupted(f"stopped before {url.text} was asked for") from error
+
+    async def _ask(self, permit: Permit, ip: str, octets: bytes, claimed: Claimed, number: int) -> Asked:
+        """One exchange and its settle, which comes whatever happens; the pause follows the answer."""
+        url = permit.hop.url
+        sent_ns: list[int] = []
+        self._frontier.sent(url.host, in_turn=permit.in_turn)
+        permit.sent()
+        asked = Asked(detail="cancelled")
+        try:
+            asked = await self._exchange(permit, ip, octets, sent_ns)
+            permit.conclude(asked)
+        finally:
+            of_host, of_address_ns = self._pauses(url.host)
+            ended_ns = self._clock.boot_ns()
+            await self._ledger.settle(claimed.token, {_host_key(url): of_host.ns, _ip_key(ip): of_address_ns})
+            self._frontier.settled(url.host, ip, of_host.ns, of_address_ns)
+            self._log.settle(number, asked, of_host, sent_ns[0] if sent_ns else None, ended_ns)
+        return asked
+
+    # --- the exchange ---
+
+    async def _exchange(self, permit: Permit, ip: str, octets: bytes, sent_ns: list[int]) -> Asked:
+        url = permit.hop.url
+        try:
+            answer = await http1.exchange(
+                ip,
+                url.port,
+                octets,
+                tls=self._tls if url.scheme == "https" else None,
+                server_name=url.host,
+                limits=self._limits,
+                plan=permit.plan,
+                before_send=lambda: sent_ns.append(self._clock.boot_ns()),
+            )
+        except http1.ExchangeError as error:
+            return Asked(
+                status=error.status,
+                headers=error.headers,
+                wire_bytes=error.wire_bytes,
+                error=Reason(error.reason),
+                detail=error.detail,
+            )
+        return _decoded(permit, answer)
+
+
+def _decoded(permit: Permit, answer: http1.Answer) -> Asked:
+    asked = Asked(answer.status, answer.headers, wire_bytes=answer.wire_bytes, flags=tuple(map(str, answer.flags)))
+    try:
+        decoded = permit.decoded(answer)
+    except DecodeError as error:
+        reason = Reason.TOO_LARGE if error.reason is DecodeReason.TOO_LARGE else Reason.DECODE
+        return replace(asked, error=reason, detail=str(error))
+    return replace(asked, body=decoded.body, clipped=decoded.clipped)
+
+
+def _octets(request: Request, url: Url) -> bytes:
+    """The message. Raises DoorRefusal for a Request that this door does not send."""
+    if request.method != "GET" or request.body:
+        raise DoorRefusal(f"only GET without a body is sent, not {request.method} {request.url}")
+    for key in ("proxy", "bindaddress"):
+        if request.meta.get(key):
+            raise DoorRefusal(f"meta {key}={request.meta[key]!r} would be a second way out: {request.url}")
+    headers = [
+        (name, value)
+        for name, values in request.headers.items()
+        if name.lower() not in _SET_BY_THE_DOOR
+        for value in values
+    ]
+    try:
+        return http1.request_bytes(
+            b"GET",
+            url.target.encode("ascii"),
+            [(b"Host", url.authority.encode("ascii")), *headers, (b"Accept-Encoding", ACCEPT_ENCODING)],
+        )
+    except ValueError as error:
+        raise DoorRefusal(f"{request.url}: {error}") from error
+
+
+def _response(request: Request, ip: str, asked: Asked) -> Response:
+    if asked.status is None:
+        raise ValueError(f"no answer to {request.url}")
+    headers = Headers()
+    for name, value in asked.headers:
+        if name.lower() != b"content-encoding":  # undone
+            headers.appendlist(name, value)
+    kind = responsetypes.from_args(headers=headers, url=request.url, body=asked.body)
+    return kind(
+        url=request.url,
+        status=asked.status,
+        headers=headers,
+        body=asked.body,
+        flags=list(asked.flags),
+        ip_address=ipaddress.ip_address(ip),
+        protocol="HTTP/1.1",
+    )
+
+
+def _host_key(url: Url) -> str:
+    return f"host:{url.host}"
+
+
+def _ip_key(ip: str) -> str:
+    return f"ip:{ip}"

@@ -1,0 +1,95 @@
+"""The errors a user can meet, and the exit code each ends a command with.
+
+SeaspiderError
+├── UsageFault            2   a setting, an argument or the queue cannot be used; nothing was asked of anybody
+│   ├── SettingError          names the setting and its value
+│   ├── ArgumentError         names the spider argument and its value
+│   └── QueueFileError        names the queue file and what is wrong with it
+├── StoreError            74  the store cannot be written or read
+└── StoreInUse            75  another process works on the store
+
+IgnoreRequest (Scrapy's)
+├── VisitStopped              a visit ends here, with an outcome and a reason
+├── DoorRefusal               a request that has no permit, or is none the door sends
+└── Interrupted               the crawl stops while a request waits for its pause
+
+DownloadFailedError (Scrapy's)
+└── ExchangeFailed            asked, but no usable answer
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from scrapy.exceptions import DownloadFailedError, IgnoreRequest
+
+from seaspider.core.records import Ending, Reason
+
+
+class ExitCode(IntEnum):
+    """What a command ends with (README, "Exit codes")."""
+
+    DONE = 0
+    INTERNAL = 1
+    USAGE = 2
+    UNFINISHED = 3
+    GATE = 4
+    STORE = 74
+    STORE_IN_USE = 75
+    INTERRUPTED = 130
+
+
+class SeaspiderError(Exception):
+    """An error with an exit code; its text is one line for the user."""
+
+    exit_code = ExitCode.INTERNAL
+
+
+class UsageFault(SeaspiderError):
+    exit_code = ExitCode.USAGE
+
+
+class SettingError(UsageFault):
+    def __init__(self, name: str, value: object, why: str) -> None:
+        super().__init__(f"setting {name} = {value!r}: {why}")
+
+
+class ArgumentError(UsageFault):
+    def __init__(self, name: str, value: object, why: str) -> None:
+        super().__init__(f"argument -a {name}={value}: {why}")
+
+
+class QueueFileError(UsageFault):
+    pass
+
+
+class StoreError(SeaspiderError):
+    exit_code = ExitCode.STORE
+
+
+class StoreInUse(SeaspiderError):
+    exit_code = ExitCode.STORE_IN_USE
+
+
+class VisitStopped(IgnoreRequest):
+    """Ends a visit without (another) request. `ending` says how."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(str(ending))
+        self.ending = ending
+
+
+class DoorRefusal(IgnoreRequest):
+    """The door does not send this request; nothing was sent."""
+
+
+class ExchangeFailed(DownloadFailedError):
+    """A page was asked for and no usable answer came. `reason` is the word for it in the records."""
+
+    def __init__(self, url: str, reason: Reason, detail: str) -> None:
+        super().__init__(f"{url}: {reason}: {detail}")
+        self.reason = reason
+
+
+class Interrupted(IgnoreRequest):
+    """The crawl stops while this request waits for its pause. Nothing was sent; its visit begins again next time."""

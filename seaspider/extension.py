@@ -1,0 +1,94 @@
+"""What the Scrapy parts share: the run, and what each Request object that is ours stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+
+from seaspider import guard
+from seaspider.core.frontier import PageTurn, RobotsTurn, StopTurn
+from seaspider.core.robotsstate import RobotsReason
+from seaspider.core.urls import Url
+from seaspider.core.visits import Visit
+from seaspider.errors import Interrupted
+from seaspider.run import Run, without_queue
+
+STORE_ERROR = "store-error"
+"""The reason a spider is closed with after a write failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextHop:
+    """A visit goes on at this URL, when its host's turn comes."""
+
+    visit: Visit
+    url: Url
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What a Request object stands for. `in_turn`: the scheduler gave it its turn; else it is still to wait for one,
+    or is a robots.txt fetch that some other request needs at once."""
+
+    what: PageTurn | RobotsTurn | StopTurn | NextHop
+    in_turn: bool
+
+
+class Seaspider:
+    """Listed in EXTENSIONS, so made before the engine and its parts, which find it with `Seaspider.of(crawler)`.
+
+    Refuses to be made if a setting undoes a promise; no part works without it.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        guard.check(crawler.settings)
+        run = getattr(crawler.spider, "run", None)
+        self.run: Run = run if isinstance(run, Run) else without_queue(crawler.settings)
+        self.run.stopped = lambda: not crawler.engine.running
+        self.run.crawler_errors = lambda: int(crawler.stats.get_value("spider_exceptions/count", 0))
+        self._requests: WeakKeyDictionary[Request, Ours] = WeakKeyDictionary()
+        if crawler.settings.getpriority("USER_AGENT") == 0:
+            crawler.settings.set("USER_AGENT", self.run.config.user_agent, priority="default")
+        crawler.signals.connect(self._idle, signals.spider_idle)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Seaspider:
+        return cls(crawler)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Seaspider:
+        """The crawler's one. Raises RuntimeError if it was switched off: nothing may be asked for without it."""
+        extension = crawler.get_extension(cls)
+        if extension is None:
+            raise RuntimeError("seaspider.extension.Seaspider must be in EXTENSIONS")
+        return extension
+
+    def mark(self, request: Request, what: PageTurn | RobotsTurn | StopTurn | NextHop, *, in_turn: bool) -> Request:
+        """Says what this very object stands for; a copy of it stands for nothing."""
+        self._requests[request] = Ours(what, in_turn)
+        return request
+
+    def ours(self, request: Request | None) -> Ours | None:
+        """What a Request stands for; None for one that some other part made."""
+        return None if request is None else self._requests.get(request)
+
+    def robots_ended(self, turn: RobotsTurn) -> None:
+        """The fetch has its entry: records it, puts it in force and lets the origin's URLs go on."""
+        entry = turn.fetch.outcome
+        assert entry is not None
+        assert not isinstance(entry, Url)
+        self.run.frontier.robots_known(turn.fetch, self.run.desk.record(entry))
+
+    def robots_lost(self, turn: RobotsTurn, error: BaseException) -> None:
+        """A fetch whose end RobotsMiddleware did not see, because another middleware stopped it: unreachable."""
+        if self.run.frontier.waits_for(turn.fetch) and not isinstance(error, Interrupted):
+            turn.fetch.outcome = self.run.desk.failed(turn.fetch, RobotsReason.ABORTED)
+            self.robots_ended(turn)
+
+    def _idle(self) -> None:
+        if self.run.store.failed is not None:
+            raise CloseSpider(STORE_ERROR)

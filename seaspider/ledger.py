@@ -1,0 +1,84 @@
+"""Who may use a key now: the async face of the claim table, and its in-memory form for one process.
+
+Decides nothing about pauses (core/politeness). A ledger that is shared between processes has the same three verbs; one
+that cannot be reached waits, it never lets a request go. Nothing is given to a claimer that is told to stop.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from seaspider.clock import Clock
+from seaspider.core.politeness import Claimed, ClaimTable, Lost, Settled, Token
+from seaspider.core.times import NS_PER_S
+
+SLICE_NS: Final = NS_PER_S // 4
+"""The longest sleep between two looks at whether to stop, and at a key somebody holds."""
+
+
+class LedgerError(Exception):
+    """The ledger gives no claim; nothing may be sent."""
+
+
+class LedgerStopped(LedgerError):
+    """The claimer was told to stop while it waited, or before; it holds nothing."""
+
+
+class Ledger(Protocol):
+    """Claims and settles of one process. All times and durations are ns of CLOCK_BOOTTIME."""
+
+    async def claim(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed:
+        """Wait until all keys (key -> pause in force) are free, and take them for at most `hold_ns`.
+
+        Claimers that share a key get it in the order they asked. Raises LedgerStopped, and LedgerError once closed.
+        """
+
+    async def settle(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:
+        """Give the keys of a claim back, each to rest for its pause from now. Never waits for a key or for time."""
+
+    async def close(self) -> None:
+        """Give no more claims. What is held stays held until hold and pause are over."""
+
+
+class MemoryLedger:
+    """A ledger for one process and one run, gone with it. `stopped` is asked before a claim and four times a second."""
+
+    def __init__(self, clock: Clock, *, holder: str = "memory", stopped: Callable[[], bool] = lambda: False) -> None:
+        self._clock = clock
+        self._holder = holder
+        self._stopped = stopped
+        self._table = ClaimTable()
+        self._queue: list[Mapping[str, int]] = []
+        self._closed = False
+
+    async def claim(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed:
+        mine = dict(pauses_ns)
+        self._queue.append(mine)
+        try:
+            while True:
+                answer = self._try(mine, hold_ns)
+                if isinstance(answer, Claimed):
+                    return answer
+                await self._clock.sleep(min(answer - self._clock.boot_ns(), SLICE_NS) / NS_PER_S)
+        finally:
+            self._queue = [other for other in self._queue if other is not mine]
+
+    def _try(self, mine: Mapping[str, int], hold_ns: int) -> Claimed | int:
+        """The claim, or the time before which asking again is pointless."""
+        if self._closed:
+            raise LedgerError("the ledger is closed")
+        if self._stopped():
+            raise LedgerStopped(f"stopped while waiting for {', '.join(sorted(mine))}")
+        now_ns = self._clock.boot_ns()
+        for other in self._queue:
+            if other is mine:
+                break
+            if not mine.keys().isdisjoint(other):
+                return now_ns + SLICE_NS
+        answer = self._table.claim(mine, self._holder, now_ns, hold_ns)
+        return answer if isinstance(answer, Claimed) else answer.until_ns
+
+    async def settle(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:
+        return self._table.settle(token, self._clock.boot_ns(), pauses_ns)
+
+    async def close(self) -> None:
+        self._closed = True

@@ -1,0 +1,94 @@
+"""manifest.jsonl: one line when a run starts, with all it depends on, and one when it ends, with what came of it."""
+
+from __future__ import annotations
+
+import logging
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from scrapy.statscollectors import StatsCollector
+
+from seaspider import __version__
+from seaspider.core.times import rfc3339_ms
+from seaspider.errors import ExitCode, StoreError
+from seaspider.run import Run
+from seaspider.store import File
+
+logger = logging.getLogger(__name__)
+
+_PACKAGES = ("scrapy", "twisted", "protego", "w3lib", "itemadapter", "can_ada", "lxml")
+
+
+def start(run: Run) -> None:
+    """Writes the start line. Raises StoreError."""
+    if run.config.contact is None:
+        logger.warning("SEASPIDER_CONTACT is not set: site owners cannot tell who is asking (a URL or a mail address)")
+    for file, torn in run.store.torn.items():
+        logger.warning("%s: %d bytes of a line that a crash broke off were cut", file, torn)
+    if run.past.interrupted:
+        logger.info("%d visits that an earlier run had begun begin again", run.past.interrupted)
+    assert run.queue is not None
+    run.store.write(
+        File.MANIFEST,
+        {
+            "run": run.number,
+            "event": "start",
+            "started_at": rfc3339_ms(run.clock.wall_ms()),
+            "started_ns": run.clock.boot_ns(),
+            "boot_id": run.clock.boot_id,
+            "versions": {
+                "seaspider": __version__,
+                "python": platform.python_version(),
+                **{name: version(name) for name in _PACKAGES},
+            },
+            "queue": run.queue.path,
+            "queue_sha256": run.queue.sha256,
+            "settings": run.config.to_record(),
+        },
+    )
+
+
+def end(run: Run, reason: str, stats: StatsCollector) -> None:
+    """Writes the end line, fills the stats and says in the log what is done and what is left."""
+    run.reason = reason if run.store.failed is None else "store-error"
+    counts = run.counts()
+    for name, value in _flat(counts):
+        stats.set_value(f"seaspider/{name}", value)
+    try:
+        run.store.write(
+            File.MANIFEST,
+            {
+                "run": run.number,
+                "event": "end",
+                "ended_at": rfc3339_ms(run.clock.wall_ms()),
+                "ended_ns": run.clock.boot_ns(),
+                "reason": run.reason,
+                "exit": run.exit_code,
+                "counts": counts,
+                "verdict": run.verdict(),
+            },
+        )
+    except StoreError as error:
+        logger.error("%s", error)  # noqa: TRY400 - one line for the user, no traceback
+    logger.info("%s", closing_line(run, counts))
+
+
+def closing_line(run: Run, counts: dict[str, Any]) -> str:
+    """Every line of the queue once, by its fate, and what to do next."""
+    queue, left = counts["queue"], counts["unfinished"]
+    fates = ", ".join(f"{number} {name}" for name, number in queue.items() if number and name != "lines")
+    pages = ", ".join(f"{number} {name}" for name, number in counts["pages"].items()) or "none"
+    more = f"; {left} unfinished" if left else ""
+    again = " Run it again to go on." if run.exit_code in (ExitCode.UNFINISHED, ExitCode.INTERRUPTED) else ""
+    return (
+        f"Queue: {queue['lines']} lines ({fates}). Page records of this run: {pages}{more}. "
+        f"{counts['requests']} requests to {counts['hosts']} hosts.{again}"
+    )
+
+
+def _flat(counts: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    flat: list[tuple[str, Any]] = []
+    for name, value in counts.items():
+        flat += _flat(value, f"{prefix}{name}/") if isinstance(value, dict) else [(prefix + name, value)]
+    return flat

@@ -1,0 +1,1 @@
+"""Downloader middlewares: hops (outermost) and robots."""

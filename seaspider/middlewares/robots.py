@@ -1,0 +1,163 @@
+"""RobotsMiddleware: no page passes without a decision for its origin.
+
+For a turn, the scheduler has the decision with it: it becomes a Clearance for this one Request and URL, or stops the
+visit. For a request of any other part, robots.txt is fetched first if need be, through the same door, once per origin.
+A missing or unknown state is a refusal. RFC 9309.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from weakref import WeakValueDictionary
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+
+from seaspider.core.frontier import NeedsRobots, PageTurn, RobotsTurn, StopTurn, fetch_stopped
+from seaspider.core.records import Ending
+from seaspider.core.robotsstate import RobotsReason
+from seaspider.core.times import rfc3339_ms
+from seaspider.core.urls import Url, UrlError, normalise
+from seaspider.core.visits import Hop, Visit
+from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, StoreError, VisitStopped
+from seaspider.extension import Ours, Seaspider
+from seaspider.permits import Clearance, RobotsPermit
+from seaspider.requests import request_for
+from seaspider.store import File
+
+logger = logging.getLogger(__name__)
+
+
+class RobotsMiddleware:
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._seaspider = Seaspider.of(crawler)
+        self._run = self._seaspider.run
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
+        return cls(crawler)
+
+    # --- requests ---
+
+    async def process_request(self, request: Request) -> Request | None:
+        ours = self._seaspider.ours(request)
+        if ours is None:
+            return await self._decide_for_other(request)
+        if isinstance(ours.what, StopTurn):
+            raise VisitStopped(ours.what.ending)
+        if isinstance(ours.what, RobotsTurn):
+            self._permit_robots(request, ours.what, in_turn=ours.in_turn)
+        elif isinstance(ours.what, PageTurn):
+            self._intend(ours.what.visit)
+            self._clear(request, ours.what.hop, ours.what.visit, in_turn=ours.in_turn)
+        else:
+            raise DoorRefusal(f"{request.url} has not had its turn")
+        return None
+
+    def _permit_robots(self, request: Request, turn: RobotsTurn, *, in_turn: bool) -> None:
+        obstacle = self._run.frontier.obstacle(turn.hop.url.host, self._run.clock.wall_ms())
+        if obstacle:
+            raise VisitStopped(obstacle)
+        conditional = self._run.desk.conditional_headers(turn.fetch, turn.hop.url)
+        request.headers.update(conditional)
+        permit = RobotsPermit(turn, self._run.desk, self._run.frontier, bool(conditional), in_turn)
+        self._run.permits.issue(request, permit)
+
+    def _clear(self, request: Request, hop: Hop, visit: Visit | None, *, in_turn: bool) -> None:
+        self._run.permits.issue(request, Clearance(hop, self._run.config.max_body_bytes, visit, in_turn))
+
+    def _intend(self, visit: Visit) -> None:
+        """Says on the disk that the visit is under way, once, before its first page request."""
+        if not visit.intended:
+            intent = {
+                "run": self._run.number,
+                "visit": visit.number,
+                "url": visit.url.text,
+                "line": visit.line,
+                "intended_at": rfc3339_ms(self._run.clock.wall_ms()),
+            }
+            self._run.store.write(File.INTENTS, intent)
+            visit.intended = True
+
+    # --- answers to robots.txt requests ---
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        ours = self._seaspider.ours(request)
+        if ours is None or not isinstance(ours.what, RobotsTurn):
+            return response
+        fetch = ours.what.fetch
+        if isinstance(fetch.outcome, Url):
+            turn = self._run.frontier.fetch_hop(fetch, fetch.outcome)
+            return self._robots_request(turn)
+        self._seaspider.robots_ended(ours.what)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        ours = self._seaspider.ours(request)
+        if ours is not None and isinstance(ours.what, RobotsTurn):
+            self._robots_failed(ours, ours.what, exception)
+
+    def _robots_failed(self, ours: Ours, turn: RobotsTurn, exception: Exception) -> None:
+        """The fetch ends here. Only when the crawl itself ends (stopped, store full) is nothing concluded."""
+        fetch, desk = turn.fetch, self._run.desk
+        if isinstance(exception, Interrupted | StoreError):
+            return
+        if isinstance(exception, VisitStopped):
+            if len(fetch.chain) == 1:
+                self._run.frontier.robots_abandoned(fetch)
+                return
+            fetch.outcome = desk.failed(fetch, fetch_stopped(exception.ending))
+        elif isinstance(exception, ExchangeFailed):
+            turn.hop.error = exception.reason
+            fetch.outcome = desk.failed(fetch, RobotsReason(exception.reason))
+        else:
+            fetch.outcome = desk.failed(fetch, RobotsReason.ABORTED)
+        self._seaspider.robots_ended(turn)
+
+    def _robots_request(self, turn: RobotsTurn) -> Request:
+        return self._seaspider.mark(request_for(turn.hop.url, NO_CALLBACK), turn, in_turn=False)
+
+    # --- requests of other parts ---
+
+    async def _decide_for_other(self, request: Request) -> Request | None:
+        try:
+            url = normalise(request.url)
+        except UrlError as error:
+            raise DoorRefusal(str(error)) from error
+        if url.text != request.url:
+            return request.replace(url=url.text, meta={**request.meta, "verbatim_url": True})
+        hop = Hop(url)
+        lock = self._locks.setdefault(url.origin, asyncio.Lock())
+        async with lock:
+            judgement = self._run.frontier.judge(hop, self._run.clock.wall_ms())
+            if isinstance(judgement, NeedsRobots):
+                judgement = await self._fetch_and_judge(hop)
+        if isinstance(judgement, Ending):
+            logger.warning("Not asked for: %s: %s%s", url.text, judgement, _rule(hop))
+            raise VisitStopped(judgement)
+        if judgement is not None:
+            raise DoorRefusal(f"no robots decision could be made for {url.text}")
+        self._clear(request, hop, None, in_turn=False)
+        return None
+
+    async def _fetch_and_judge(self, hop: Hop) -> Ending | NeedsRobots | None:
+        turn = self._run.frontier.new_fetch(hop.url, self._run.clock.wall_ms(), None)
+        try:
+            await self._crawler.engine.download_async(self._robots_request(turn))
+        except Interrupted:
+            raise
+        except (IgnoreRequest, ExchangeFailed) as error:
+            logger.info("robots.txt of %s: %s", hop.url.origin, error)
+        outcome = turn.fetch.outcome
+        awaited = None if isinstance(outcome, Url) else outcome
+        return self._run.frontier.judge(hop, self._run.clock.wall_ms(), awaited)
+
+
+def _rule(hop: Hop) -> str:
+    return f" (robots.txt line {hop.rule_line}: {hop.rule})" if hop.rule else ""

@@ -1,0 +1,85 @@
+"""The queue's bytes: a file, a .gz file or standard input.
+
+Opens and reads; what the bytes mean is decided in `seaspider.core.queue`. Whatever goes wrong becomes one QueueError
+whose one line names the queue and the problem. A FIFO can be read, too: the queue is read once and never sought in.
+"""
+
+import gzip
+import hashlib
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO
+
+from seaspider.core.queue import Counts, Entry, QueueError, QueueReader, Skipped
+
+STDIN = "-"
+_CHUNK_BYTES = 1 << 16
+
+
+class QueueFile:
+    """One pass over the queue named by `path`; "-" is `stdin`, by default the process's standard input.
+
+    Iterating yields what QueueReader.read() does and raises QueueError, no other error. `counts` and `sha256` hold for
+    what was read so far, so for the whole queue after the iteration.
+    """
+
+    def __init__(
+        self, path: str, done: Callable[[str], bool] = lambda url: False, stdin: BinaryIO | None = None
+    ) -> None:
+        self.path = path
+        self._stdin = stdin
+        self._reader = QueueReader(done)
+        self._digest = hashlib.sha256()
+
+    @property
+    def counts(self) -> Counts:
+        return self._reader.counts
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the bytes read, after decompression: what was queued, not how it was packed."""
+        return self._digest.hexdigest()
+
+    def __iter__(self) -> Iterator[Entry | Skipped]:
+        try:
+            yield from self._reader.read(self._chunks())
+        except QueueError as error:
+            name = "standard input" if self.path == STDIN else ascii(self.path)
+            raise QueueError(f"queue {name}: {error}") from error.__cause__
+
+    def _chunks(self) -> Iterator[bytes]:
+        try:
+            if self.path == STDIN:
+                yield from self._read(self._standard_input())
+            else:
+                with self._open() as file:
+                    yield from self._read(file)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise QueueError(f"broken gzip: {error}") from error
+        except OSError as error:
+            raise QueueError(error.strerror or str(error)) from error
+
+    def _open(self) -> BufferedReader | gzip.GzipFile:
+        try:
+            if self.path.lower().endswith(".gz"):
+                return gzip.open(self.path)
+            return Path(self.path).open("rb")
+        except ValueError as error:
+            # A NUL in the name.
+            raise QueueError(str(error)) from error
+
+    def _standard_input(self) -> BinaryIO:
+        if self._stdin is not None:
+            return self._stdin
+        # A process may be started without it.
+        if sys.stdin is None:
+            raise QueueError("is closed")
+        return sys.stdin.buffer
+
+    def _read(self, file: BinaryIO | BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
+        while chunk := file.read(_CHUNK_BYTES):
+            self._digest.update(chunk)
+            yield chunk

@@ -1,0 +1,87 @@
+"""Robots.txt between the wire and the store: concludes fetches, records entries before use, keeps parsed rules at hand.
+
+What an answer means is decided in core/robotsanswer; here it is numbered, dated, written and put into the book.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from seaspider.clock import Clock
+from seaspider.core.frontier import RobotsFetch
+from seaspider.core.robotsanswer import RobotsAnswer, RobotsContext, conclude, unreachable
+from seaspider.core.robotsbook import RobotsBook, RobotsEntry
+from seaspider.core.robotsfile import RobotsFile, parse
+from seaspider.core.robotsstate import RobotsPolicy, RobotsReason
+from seaspider.core.urls import Url
+from seaspider.errors import StoreError
+from seaspider.store import File, Store
+
+RULES_KEPT = 1000
+"""Parsed robots.txt files held in memory; others are read again from the store."""
+
+
+class RobotsDesk:
+    def __init__(
+        self,
+        policy: RobotsPolicy,
+        book: RobotsBook,
+        store: Store,
+        clock: Clock,
+        *,
+        run: int,
+        last_id: int,
+        max_redirects: int,
+    ) -> None:
+        self._policy = policy
+        self._book = book
+        self._store = store
+        self._clock = clock
+        self._run = run
+        self._last_id = last_id
+        self._max_redirects = max_redirects
+        self._files: OrderedDict[tuple[str, bool], RobotsFile] = OrderedDict()
+
+    def rules(self, entry: RobotsEntry) -> RobotsFile:
+        """The parsed file of an entry in state `parsed`. Raises StoreError if its body is not in the store."""
+        if entry.sha256 is None:
+            raise ValueError(f"robots entry {entry.id} of {entry.origin} has no rules: {entry.state}")
+        key = (entry.sha256, entry.truncated)
+        if key not in self._files:
+            body = self._store.body(entry.sha256)
+            if body is None:
+                raise StoreError(f"the robots.txt of {entry.origin}, bodies/{entry.sha256}, is missing or changed")
+            self._keep(key, body)
+        self._files.move_to_end(key)
+        return self._files[key]
+
+    def conditional_headers(self, fetch: RobotsFetch, url: Url) -> tuple[tuple[str, str], ...]:
+        """The validators that a request of the fetch carries."""
+        return self._book.conditional_headers(fetch.origin, url.text)
+
+    def answered(self, fetch: RobotsFetch, answer: RobotsAnswer) -> Url | RobotsEntry:
+        """The next URL of the fetch, or the origin's entry, which is not in force before `record`."""
+        outcome = conclude(fetch.origin, fetch.cause, fetch.chain, answer, self._context())
+        if isinstance(outcome, RobotsEntry) and outcome.sha256 is not None and outcome.status != 304:
+            self._store.put_body(answer.body)
+        return outcome
+
+    def failed(self, fetch: RobotsFetch, reason: RobotsReason) -> RobotsEntry:
+        """The entry of an origin that could not be asked, or gave no usable answer."""
+        return unreachable(fetch.origin, fetch.cause, fetch.chain, reason, self._context())
+
+    def record(self, entry: RobotsEntry) -> RobotsEntry:
+        """Writes the entry, then puts it in force."""
+        self._store.write(File.ROBOTS, entry.to_row())
+        self._last_id = entry.id
+        return self._book.put(entry)
+
+    def _context(self) -> RobotsContext:
+        return RobotsContext(
+            self._policy, self._book, self._max_redirects, self._run, self._last_id + 1, self._clock.wall_ms()
+        )
+
+    def _keep(self, key: tuple[str, bool], body: bytes) -> None:
+        self._files[key] = parse(body, cut=key[1])
+        if len(self._files) > RULES_KEPT:
+            self._files.popitem(last=False)

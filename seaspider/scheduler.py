@@ -1,0 +1,76 @@
+"""The scheduler: one Request is one turn, made when its turn comes.
+
+Asks the frontier whose turn it is, and gives nothing out while anything is in flight or being scraped, so the order
+depends on answers and never on time. Never answers "later": waiting happens in the door.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from scrapy import Request, Spider
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.crawler import Crawler
+
+from seaspider import manifest
+from seaspider.core.frontier import RobotsStop, RobotsTurn
+from seaspider.extension import NextHop, Seaspider
+from seaspider.scrapyhooks import busy
+from seaspider.spiders.seaspider import SeaspiderSpider
+
+
+class Scheduler(BaseScheduler):
+    """Requests that are no turns (from a shell, from another extension) get theirs before the queue's, in order."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._seaspider = Seaspider.of(crawler)
+        self._run = self._seaspider.run
+        self._others: deque[Request] = deque()
+        self._spider: SeaspiderSpider
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Scheduler:
+        return cls(crawler)
+
+    def open(self, spider: Spider) -> None:
+        if isinstance(spider, SeaspiderSpider):
+            self._spider = spider
+            manifest.start(self._run)
+
+    def close(self, reason: str) -> None:
+        if self._run.queue is not None:
+            manifest.end(self._run, reason, self._crawler.stats)
+        self._run.store.close()
+
+    def has_pending_requests(self) -> bool:
+        return bool(self._others) or (self._run.store.failed is None and self._run.frontier.pending > 0)
+
+    def enqueue_request(self, request: Request) -> bool:
+        ours = self._seaspider.ours(request)
+        if ours is None:
+            self._others.append(request)
+        elif isinstance(ours.what, NextHop):
+            self._run.frontier.hop(ours.what.visit, ours.what.url)
+        elif isinstance(ours.what, RobotsTurn):
+            self._run.frontier.robots_hop(ours.what)
+        else:
+            raise ValueError(f"a turn that was given out already: {request.url}")
+        return True
+
+    def next_request(self) -> Request | None:
+        if busy(self._crawler):
+            return None
+        if self._others:
+            return self._others.popleft()
+        return None if self._run.store.failed is not None else self._next_turn()
+
+    def _next_turn(self) -> Request | None:
+        frontier = self._run.frontier
+        while (turn := frontier.next_turn(self._run.clock.wall_ms())) is not None:
+            if isinstance(turn, RobotsStop):
+                turn.fetch.outcome = self._run.desk.failed(turn.fetch, turn.reason)
+                self._seaspider.robots_ended(RobotsTurn(turn.fetch, turn.fetch.chain[-1]))
+                continue
+            return self._seaspider.mark(self._spider.request(turn), turn, in_turn=True)
+        return None

@@ -1,0 +1,161 @@
+"""The spider: says what becomes of a visit's last answer, and yields its Page.
+
+Each visit ends in exactly one of `visit_answered` and `visit_failed`. The URLs come from the queue by way of the
+scheduler, so start() yields nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from seaspider import guard
+from seaspider.core import links
+from seaspider.core.answers import answer_ending, backoff_s, failure_ending
+from seaspider.core.frontier import PageTurn, RobotsTurn, StopTurn
+from seaspider.core.links import FollowMode, FollowPolicy, LinkRow
+from seaspider.core.records import STORED, Ending
+from seaspider.core.visits import Visit
+from seaspider.errors import ExchangeFailed, Interrupted, StoreError, VisitStopped
+from seaspider.extension import Seaspider
+from seaspider.html import page_links
+from seaspider.items import Link, Page
+from seaspider.requests import request_for
+from seaspider.run import Run, with_queue
+
+logger = logging.getLogger(__name__)
+
+
+class SeaspiderSpider(Spider):
+    name = "seaspider"
+    run: Run
+    link_items = False
+    """Whether Link items are yielded, because a feed's item_classes names Link."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SeaspiderSpider:
+        """Takes the arguments of README, "Arguments". Raises a SeaspiderError; nothing was asked of anybody then."""
+        guard.check(crawler.settings)
+        run = with_queue(crawler.settings, kwargs)
+        spider = super().from_crawler(crawler, *args)
+        spider.run = run
+        spider.link_items = _feeds_want_links(crawler)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        return
+        yield
+
+    def request(self, turn: PageTurn | RobotsTurn | StopTurn) -> Request:
+        """The Request that stands for a turn."""
+        if isinstance(turn, RobotsTurn):
+            return request_for(turn.hop.url, self.robots_answered, self.robots_failed)
+        return request_for(turn.visit.final_url, self.visit_answered, self.visit_failed)
+
+    # --- visits ---
+
+    def visit_answered(self, response: Response) -> Iterator[Page | Link]:
+        visit = self._visit(response.request)
+        ending = answer_ending(
+            response.status,
+            _texts(response, "Retry-After"),
+            _texts(response, "Date"),
+            self.run.clock.wall_ms(),
+            self._backoff_s(),
+        )
+        return self._closed(visit, ending, response)
+
+    def visit_failed(self, failure: Failure) -> Iterator[Page | Link]:
+        error = failure.value
+        visit = self._visit(failure.request)  # type: ignore[attr-defined]
+        if isinstance(error, VisitStopped):
+            return self._closed(visit, error.ending)
+        if isinstance(error, ExchangeFailed):
+            visit.chain[-1].error = error.reason
+            return self._closed(visit, failure_ending(error.reason, self.run.clock.wall_ms(), self._backoff_s()))
+        self.run.tally.interrupted += 1
+        if not isinstance(error, Interrupted | StoreError):
+            self.run.tally.errors += 1
+            logger.error("%s: not finished: %r", visit.url.text, error, exc_info=error)
+        elif isinstance(error, StoreError):
+            logger.error("%s", error)
+        return iter(())
+
+    def _closed(self, visit: Visit, ending: Ending, response: Response | None = None) -> Iterator[Page | Link]:
+        """The Page that ends the visit; a stored answer brings body and links."""
+        record = visit.record(self.run.number, ending, self.run.clock.wall_ms())
+        if response is None or ending != STORED:
+            yield Page(**record)
+            return
+        content_type = ", ".join(_texts(response, "Content-Type")[-1:])
+        found = page_links(
+            response.body,
+            content_type,
+            visit.final_url,
+            _texts(response, "X-Robots-Tag"),
+            self.run.config.token,
+        )
+        rows = self._follow(visit, found.links) if found.is_html else ()
+        record |= {
+            "content_type": content_type or None,
+            "charset": found.charset,
+            "links": len(rows) if found.is_html else None,
+            "nofollow": found.nofollow if found.is_html else None,
+            "flags": [*record["flags"], *map(str, found.flags)],
+        }
+        page = Page(**record, content=response.body, rows=rows)
+        yield page
+        if self.link_items:
+            yield from page.link_items
+
+    def _follow(self, visit: Visit, found: Sequence[links.FoundLink]) -> Sequence[LinkRow]:
+        config = self.run.config
+        rows, _ = links.decide(
+            found,
+            FollowPolicy(FollowMode(config.follow), config.max_depth, config.max_pages),
+            visit=visit.url,
+            page=visit.final_url,
+            depth=visit.depth,
+            followed=self.run.followed,
+            seen=self.run.known.__contains__,
+        )
+        return rows
+
+    def _visit(self, request: Request | None) -> Visit:
+        ours = Seaspider.of(self.crawler).ours(request)
+        if ours is None or not isinstance(ours.what, PageTurn | StopTurn):
+            raise ValueError(f"no visit has the request {request}")
+        return ours.what.visit
+
+    def _backoff_s(self) -> float:
+        return backoff_s(1, self.run.config.backoff_base_s, self.run.config.backoff_cap_s)
+
+    # --- robots.txt, which RobotsMiddleware has dealt with by now ---
+
+    def robots_answered(self, response: Response) -> None:
+        pass
+
+    def robots_failed(self, failure: Failure) -> None:
+        seaspider = Seaspider.of(self.crawler)
+        ours = seaspider.ours(failure.request)  # type: ignore[attr-defined]
+        if isinstance(failure.value, StoreError):
+            logger.error("%s", failure.value)
+        elif failure.value is not None and ours is not None and isinstance(ours.what, RobotsTurn):
+            seaspider.robots_lost(ours.what, failure.value)
+
+
+def _texts(response: Response, name: str) -> list[str]:
+    return [value.decode("latin-1") for value in response.headers.getlist(name)]
+
+
+def _feeds_want_links(crawler: Crawler) -> bool:
+    """Whether a feed's item_classes names Link."""
+    names = {f"{Link.__module__}.{Link.__qualname__}", Link}
+    feeds = crawler.settings.getdict("FEEDS").values()
+    return any(item_class in names for feed in feeds for item_class in feed.get("item_classes") or ())

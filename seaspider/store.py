@@ -1,0 +1,177 @@
+"""The store: the folder a crawl writes its evidence to.
+
+Decides where a record goes and how surely it is written (design: which lines are fsynced), and latches: after the first
+write that fails, nothing more is written and every further write raises. Never decides what a record says.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from seaspider import journal
+from seaspider.errors import StoreError, StoreInUse
+from seaspider.journal import JournalFile
+
+
+class File(StrEnum):
+    MANIFEST = "manifest.jsonl"
+    SKIPPED = "skipped.jsonl"
+    ROBOTS = "robots.jsonl"
+    INTENTS = "intents.jsonl"
+    REQUESTS = "requests.jsonl"
+    PAGES = "pages.jsonl"
+    LINKS = "links.jsonl"
+
+
+# Written through to the disk before anything goes on; the others are on their way to it when a page line is.
+_SYNCED = frozenset({File.MANIFEST, File.INTENTS, File.PAGES, File.ROBOTS})
+
+
+class Store(Protocol):
+    """Where evidence goes."""
+
+    failed: StoreError | None
+    """The error of the first write that failed."""
+    torn: dict[str, int]
+    """Journal files whose last line a crash had torn, and how many bytes were cut."""
+
+    def write(self, file: File, record: Mapping[str, Any]) -> None:
+        """Adds a record to a file. Raises StoreError, and again for each write after a failed one."""
+
+    def put_body(self, body: bytes) -> str:
+        """Keeps a body and returns its sha256 in hex."""
+
+    def body(self, sha256: str) -> bytes | None:
+        """A body kept, or None if there is none whose digest is this."""
+
+    def close(self) -> None: ...
+
+
+class NoStore:
+    """For commands without a queue: writes nothing and keeps only bodies, in memory."""
+
+    def __init__(self) -> None:
+        self.failed: StoreError | None = None
+        self.torn: dict[str, int] = {}
+        self._bodies: dict[str, bytes] = {}
+
+    def write(self, file: File, record: Mapping[str, Any]) -> None:
+        pass
+
+    def put_body(self, body: bytes) -> str:
+        sha256 = hashlib.sha256(body).hexdigest()
+        self._bodies[sha256] = body
+        return sha256
+
+    def body(self, sha256: str) -> bytes | None:
+        return self._bodies.get(sha256)
+
+    def close(self) -> None:
+        pass
+
+
+class FolderStore:
+    """A store folder, locked for this process as long as it is open. Raises StoreError and StoreInUse."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.failed: StoreError | None = None
+        self.torn: dict[str, int] = {}
+        self._files: dict[File, JournalFile] = {}
+        self._synced_folders: set[Path] = set()
+        try:
+            (folder / "bodies").mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(folder / "lock")
+            for file in File:
+                torn = journal.cut_torn_end(folder / file)
+                if torn:
+                    self.torn[file] = torn
+                self._files[file] = JournalFile(folder / file)
+            _sync_folder(folder)
+        except OSError as error:
+            raise StoreError(f"store {str(folder)!r} cannot be written: {error.strerror or error}") from error
+
+    def write(self, file: File, record: Mapping[str, Any]) -> None:
+        self._check()
+        try:
+            self._files[file].append(record, sync=file in _SYNCED)
+        except OSError as error:
+            raise self._latch(self.folder / file, error) from error
+
+    def put_body(self, body: bytes) -> str:
+        self._check()
+        sha256 = hashlib.sha256(body).hexdigest()
+        path = self._body_path(sha256)
+        if not path.exists():
+            try:
+                self._write_body(path, body)
+            except OSError as error:
+                raise self._latch(path, error) from error
+        return sha256
+
+    def body(self, sha256: str) -> bytes | None:
+        try:
+            body = self._body_path(sha256).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{self._body_path(sha256)}: {error.strerror}") from error
+        return body if hashlib.sha256(body).hexdigest() == sha256 else None
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+        os.close(self._lock)
+
+    def _body_path(self, sha256: str) -> Path:
+        return self.folder / "bodies" / sha256[:2] / sha256
+
+    def _write_body(self, path: Path, body: bytes) -> None:
+        """Under its name only when it is whole and on the disk."""
+        path.parent.mkdir(exist_ok=True)
+        temporary = path.with_name(path.name + ".part")
+        with temporary.open("wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+        _sync_folder(path.parent)
+        if path.parent not in self._synced_folders:
+            _sync_folder(path.parent.parent)
+            self._synced_folders.add(path.parent)
+
+    def _check(self) -> None:
+        if self.failed is not None:
+            raise self.failed
+
+    def _latch(self, path: Path, error: OSError) -> StoreError:
+        self.failed = StoreError(f"{path} cannot be written: {error.strerror or error}")
+        return self.failed
+
+
+def _lock(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            raise StoreInUse(f"store {str(path.parent)!r} is in use by another process") from None
+        raise
+    return descriptor
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,3 @@
+"""The settings of a plain crawl: `scrapy crawl seaspider -a queue=urls.txt`."""
+
+from settings.base import *
