@@ -7,7 +7,7 @@ demo: .venv/installed
 	$(BIN)/scrapy demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 soak: .venv/installed
 	$(BIN)/python -m pytest -m soak

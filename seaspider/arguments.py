@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seaspider.config import FOLLOW_MODES, ORDERS, Config
+from seaspider.config import FOLLOW_MODES, LATER_ORDERS, ORDERS, Config, suggestion
 from seaspider.errors import ArgumentError
+
+_COUNT = re.compile(r"[0-9]{1,18}")
 
 
 def _text(name: str, value: Any) -> str:
@@ -17,13 +20,15 @@ def _text(name: str, value: Any) -> str:
 
 
 def _count(name: str, value: Any) -> int:
-    if not str(value).isascii() or not str(value).isdigit():
+    if not _COUNT.fullmatch(str(value)):
         raise ArgumentError(name, value, "must be a whole number, not negative")
     return int(value)
 
 
-def _one_of(*choices: str) -> Callable[[str, Any], str]:
+def _one_of(choices: Sequence[str], later: Sequence[str] = ()) -> Callable[[str, Any], str]:
     def check(name: str, value: Any) -> str:
+        if value in later:
+            raise ArgumentError(name, value, "is not available yet; choose one of: " + ", ".join(choices))
         if value not in choices:
             raise ArgumentError(name, value, "must be one of: " + ", ".join(choices))
         return str(value)
@@ -34,10 +39,11 @@ def _one_of(*choices: str) -> Callable[[str, Any], str]:
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "queue": _text,
     "store": _text,
-    "follow": _one_of(*FOLLOW_MODES),
+    "follow": _one_of(FOLLOW_MODES),
     "max_depth": _count,
     "max_pages": _count,
-    "order": _one_of(*ORDERS),
+    "order": _one_of(ORDERS, LATER_ORDERS),
+    "retry": _one_of(("failed",)),
 }
 
 
@@ -51,12 +57,16 @@ class Arguments:
     max_depth: int | None = None
     max_pages: int | None = None
     order: str | None = None
+    retry: str | None = None
+    """`failed`: URLs that failed are taken up again."""
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Arguments:
+        """The arguments of `-a`, name -> text. Raises ArgumentError."""
         for name, value in given.items():
             if name not in _READERS:
-                raise ArgumentError(name, value, "is unknown; known are " + ", ".join(_READERS))
+                known = ", ".join(_READERS)
+                raise ArgumentError(name, value, f"is unknown; known are {known}{suggestion(name, _READERS)}")
         if "queue" not in given:
             raise ArgumentError(
                 "queue", "FILE", "is required: a text file with one URL a line, or - for standard input"

@@ -6,24 +6,26 @@ used where they exist. Never changes a setting.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Final
 
 from scrapy.settings import BaseSettings
 
 from seaspider import __version__
-from seaspider.core.addresses import Network, parse_networks
+from seaspider.core.addresses import Network
+from seaspider.core.links import FollowMode
 from seaspider.core.robotsagents import is_product_token
 from seaspider.errors import SettingError
+from seaspider.settingreader import SettingReader
 
-FOLLOW_MODES = ("off", "host")
-ORDERS = ("round-robin",)
+FOLLOW_MODES: Final = tuple(map(str, FollowMode))
+ORDERS: Final = ("round-robin",)
+LATER_ORDERS: Final = ("longest-idle",)
 
 # Every SEASPIDER_* setting with its default; README's table is kept equal to it by a test.
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Final[dict[str, Any]] = {
     "SEASPIDER_CONTACT": None,
     "SEASPIDER_INTERVAL": 2.0,
     "SEASPIDER_IP_INTERVAL": None,
@@ -34,6 +36,7 @@ DEFAULTS: dict[str, Any] = {
     "SEASPIDER_GIVE_UP": 3,
     "SEASPIDER_BACKOFF_BASE": 5.0,
     "SEASPIDER_BACKOFF_CAP": 300.0,
+    "SEASPIDER_MAX_ATTEMPTS": 3,
     "SEASPIDER_STOP_ON_403": True,
     "SEASPIDER_BLOCK": 1_000_000.0,
     "SEASPIDER_FOLLOW": "off",
@@ -41,9 +44,21 @@ DEFAULTS: dict[str, Any] = {
     "SEASPIDER_MAX_PAGES": 1000,
     "SEASPIDER_ORDER": "round-robin",
     "SEASPIDER_HOST_BUDGET": 0,
+    "SEASPIDER_GATE_MIN_HOSTS": 0,
+    "SEASPIDER_GATE_MAX_PER_HOST": 0,
+    "SEASPIDER_GATE_MIN_BREADTH": 0,
+    "SEASPIDER_LEDGER": None,
     "SEASPIDER_ALLOWED_NETWORKS": [],
     "SEASPIDER_RESOLVE": {},
 }
+NO_EFFECT_YET: Final = (
+    "SEASPIDER_MAX_ATTEMPTS",
+    "SEASPIDER_GATE_MIN_HOSTS",
+    "SEASPIDER_GATE_MAX_PER_HOST",
+    "SEASPIDER_GATE_MIN_BREADTH",
+    "SEASPIDER_LEDGER",
+)
+_PREFIX = "SEASPIDER_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +93,11 @@ class Config:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
-        read = _Reader(settings)
-        contact = read.text("SEASPIDER_CONTACT")
+        """Raises SettingError for a value that cannot be meant, and for a SEASPIDER_* name that there is not."""
+        _check_names(settings)
+        read = SettingReader(settings, DEFAULTS)
+        _check_later(read)
+        contact = _contact(read)
         interval_s = read.seconds("SEASPIDER_INTERVAL")
         ip_interval_s = read.raw("SEASPIDER_IP_INTERVAL")
         return cls(
@@ -100,7 +118,7 @@ class Config:
             follow=read.choice("SEASPIDER_FOLLOW", FOLLOW_MODES),
             max_depth=read.count("SEASPIDER_MAX_DEPTH"),
             max_pages=read.count("SEASPIDER_MAX_PAGES"),
-            order=read.choice("SEASPIDER_ORDER", ORDERS),
+            order=read.choice("SEASPIDER_ORDER", ORDERS, LATER_ORDERS),
             host_budget=read.count("SEASPIDER_HOST_BUDGET"),
             allowed_networks=read.networks("SEASPIDER_ALLOWED_NETWORKS"),
             resolve=read.addresses("SEASPIDER_RESOLVE"),
@@ -117,6 +135,43 @@ class Config:
             for name in self.__slots__
             for value in (getattr(self, name),)
         }
+
+
+def without_effect(settings: BaseSettings) -> list[str]:
+    """The settings that somebody set although they have no effect yet."""
+    return [name for name in NO_EFFECT_YET if settings.get(name) is not None]
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The known name that `name` looks like, as the end of a message; empty if there is none."""
+    # Without the prefix they have in common, which would make any name look like any other.
+    by_ending = {each.removeprefix(_PREFIX): each for each in known}
+    near = get_close_matches(name.removeprefix(_PREFIX), by_ending, n=1)
+    return f"; did you mean {by_ending[near[0]]}?" if near else ""
+
+
+def _check_names(settings: BaseSettings) -> None:
+    for name in sorted(settings):
+        if name.startswith(_PREFIX) and name not in DEFAULTS:
+            raise SettingError(name, settings[name], f"is unknown{suggestion(name, DEFAULTS)}")
+
+
+def _check_later(read: SettingReader) -> None:
+    """The values of the settings that have no effect yet."""
+    read.count("SEASPIDER_MAX_ATTEMPTS", least=1)
+    read.count("SEASPIDER_GATE_MIN_HOSTS")
+    read.count("SEASPIDER_GATE_MAX_PER_HOST")
+    read.count("SEASPIDER_GATE_MIN_BREADTH", most=1000)
+    read.text("SEASPIDER_LEDGER")
+
+
+def _contact(read: SettingReader) -> str | None:
+    contact = read.text("SEASPIDER_CONTACT")
+    if contact is not None and not set(contact).isdisjoint("()\\"):
+        raise SettingError(
+            "SEASPIDER_CONTACT", contact, "must have no bracket or backslash: it is a User-Agent's comment"
+        )
+    return contact
 
 
 def _plain(value: Any) -> Any:
@@ -140,78 +195,3 @@ def _token(settings: BaseSettings) -> str:
             "ROBOTSTXT_USER_AGENT", token, "must be a bare product token: letters, '-' and '_' (RFC 9309 2.2.1)"
         )
     return token
-
-
-class _Reader:
-    """Reads one setting after the other; each method raises SettingError for a value that it cannot mean."""
-
-    def __init__(self, settings: BaseSettings) -> None:
-        self._settings = settings
-
-    def raw(self, name: str) -> Any:
-        return self._settings.get(name, DEFAULTS.get(name))
-
-    def text(self, name: str) -> str | None:
-        value = self.raw(name)
-        if value is None or value == "":
-            return None
-        if not isinstance(value, str) or not value.isprintable() or not value.isascii():
-            raise SettingError(name, value, "must be printable ASCII text")
-        return value
-
-    def seconds(self, name: str, *, above: float | None = None, most: float = math.inf) -> float:
-        value = self.raw(name)
-        try:
-            seconds = float(value)
-        except (TypeError, ValueError):
-            raise SettingError(name, value, "must be a number of seconds") from None
-        if isinstance(value, bool) or not math.isfinite(seconds) or seconds < 0:
-            raise SettingError(name, value, "must be a number of seconds, not negative")
-        if above is not None and seconds <= above:
-            raise SettingError(name, value, f"must be above {above:g} s")
-        if seconds > most:
-            raise SettingError(name, value, f"must be at most {most:g} s")
-        return seconds
-
-    def count(self, name: str, *, least: int = 0) -> int:
-        value = self.raw(name)
-        try:
-            number = int(str(value))
-        except ValueError:
-            raise SettingError(name, value, "must be a whole number") from None
-        if number < least:
-            raise SettingError(name, value, f"must be at least {least}")
-        return number
-
-    def flag(self, name: str) -> bool:
-        value = self.raw(name)
-        words = {"1": True, "true": True, "0": False, "false": False}
-        flag = words.get(str(value).lower())
-        if flag is None:
-            raise SettingError(name, value, "must be True or False")
-        return flag
-
-    def choice(self, name: str, choices: Sequence[str]) -> str:
-        value = self.raw(name)
-        if value not in choices:
-            raise SettingError(name, value, "must be one of: " + ", ".join(choices))
-        return str(value)
-
-    def networks(self, name: str) -> tuple[Network, ...]:
-        value = self.raw(name)
-        values = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-        try:
-            return parse_networks(values)
-        except (TypeError, ValueError) as error:
-            raise SettingError(name, value, str(error)) from None
-
-    def addresses(self, name: str) -> dict[str, tuple[str, ...]]:
-        value = self.raw(name)
-        try:
-            table = json.loads(value) if isinstance(value, str) else dict(value)
-            return {
-                str(host).lower(): (found,) if isinstance(found, str) else tuple(map(str, found))
-                for host, found in table.items()
-            }
-        except (AttributeError, TypeError, ValueError):
-            raise SettingError(name, value, "must map each name to an address or a list of them") from None

@@ -12,6 +12,7 @@ import asyncio
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import replace
+from http import HTTPStatus
 
 from scrapy import Request
 from scrapy.http import Headers, Response
@@ -29,7 +30,7 @@ from seaspider.core.urls import Url
 from seaspider.decoding import ACCEPT_ENCODING, DecodeError, DecodeReason
 from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, VisitStopped
 from seaspider.ledger import Ledger, LedgerStopped
-from seaspider.permits import Asked, Permit, Permits
+from seaspider.permits import Asked, Clearance, Permit, Permits
 from seaspider.requestlog import RequestLog
 from seaspider.resolver import ResolveError, Resolver
 
@@ -73,15 +74,21 @@ class Door:
         permit = self._permits.take(request)
         octets = _octets(request, permit.hop.url)
         async with self._one_at_a_time:
+            self._check_host(permit)
             addresses = await self._resolve(permit.hop.url)
             ip = self._choose(permit.hop.url, addresses)
             permit.hop.ip = ip
             claimed = await self._claim(permit.hop.url, ip)
-            number = self._log.claim(permit, ip, addresses, claimed.claimed_ns)
-            asked = await self._ask(permit, ip, octets, claimed, number)
+            asked = await self._ask(permit, ip, addresses, octets, claimed)
         if asked.error is not None:
             raise ExchangeFailed(request.url, asked.error, asked.detail)
         return _response(request, ip, asked)
+
+    def _check_host(self, permit: Permit) -> None:
+        """What was allowed may have waited here while another answer stopped its host."""
+        obstacle = self._frontier.obstacle(permit.hop.url.host, self._clock.wall_ms())
+        if obstacle and permit.kind == Clearance.kind:
+            raise VisitStopped(obstacle)
 
     # --- address ---
 
@@ -125,28 +132,47 @@ class Door:
         except LedgerStopped as error:
             raise Interrupted(f"stopped before {url.text} was asked for") from error
 
-    async def _ask(self, permit: Permit, ip: str, octets: bytes, claimed: Claimed, number: int) -> Asked:
-        """One exchange and its settle, which comes whatever happens; the pause follows the answer."""
+    async def _ask(self, permit: Permit, ip: str, addresses: Sequence[str], octets: bytes, claimed: Claimed) -> Asked:
+        """One exchange, recorded before it, and its settle, which comes whatever happens; the pause follows the answer.
+
+        Raises StoreError before anything is sent if the claim cannot be recorded.
+        """
         url = permit.hop.url
+        number: int | None = None
         sent_ns: list[int] = []
-        self._frontier.sent(url.host, in_turn=permit.in_turn)
-        permit.sent()
         asked = Asked(detail="cancelled")
         try:
-            asked = await self._exchange(permit, ip, octets, sent_ns)
-            permit.conclude(asked)
+            number = self._log.claim(permit, ip, addresses, claimed.claimed_ns)
+            self._frontier.sent(url.host, in_turn=permit.in_turn)
+            permit.sent()
+            asked = await self._exchange(permit, ip, octets, claimed, sent_ns)
+            self._take_in(permit, asked)
         finally:
             of_host, of_address_ns = self._pauses(url.host)
             ended_ns = self._clock.boot_ns()
             await self._ledger.settle(claimed.token, {_host_key(url): of_host.ns, _ip_key(ip): of_address_ns})
-            self._frontier.settled(url.host, ip, of_host.ns, of_address_ns)
-            self._log.settle(number, asked, of_host, sent_ns[0] if sent_ns else None, ended_ns)
+            if number is not None:
+                self._frontier.settled(url.host, ip, of_host.ns, of_address_ns)
+                self._log.settle(number, asked, of_host, sent_ns[0] if sent_ns else None, ended_ns)
         return asked
+
+    def _take_in(self, permit: Permit, asked: Asked) -> None:
+        """Before the next request leaves: a robots.txt gives the pause, a page's 403 stops its host."""
+        permit.conclude(asked)
+        if asked.error is None and asked.status == HTTPStatus.FORBIDDEN and permit.kind == Clearance.kind:
+            self._frontier.forbidden(permit.hop.url.host, self._clock.wall_ms())
 
     # --- the exchange ---
 
-    async def _exchange(self, permit: Permit, ip: str, octets: bytes, sent_ns: list[int]) -> Asked:
+    async def _exchange(self, permit: Permit, ip: str, octets: bytes, claimed: Claimed, sent_ns: list[int]) -> Asked:
         url = permit.hop.url
+
+        def before_send() -> None:
+            now_ns = self._clock.boot_ns()
+            if now_ns > claimed.hold_until_ns:
+                raise Interrupted(f"the claim was over before {url.text} was asked for")
+            sent_ns.append(now_ns)
+
         try:
             answer = await http1.exchange(
                 ip,
@@ -156,7 +182,7 @@ class Door:
                 server_name=url.host,
                 limits=self._limits,
                 plan=permit.plan,
-                before_send=lambda: sent_ns.append(self._clock.boot_ns()),
+                before_send=before_send,
             )
         except http1.ExchangeError as error:
             return Asked(

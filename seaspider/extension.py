@@ -48,7 +48,9 @@ class Seaspider:
         guard.check(crawler.settings)
         run = getattr(crawler.spider, "run", None)
         self.run: Run = run if isinstance(run, Run) else without_queue(crawler.settings)
-        self.run.stopped = lambda: not crawler.engine.running
+        self._crawler = crawler
+        self._ran = False
+        self.run.stopped = self._stopped
         self.run.crawler_errors = lambda: int(crawler.stats.get_value("spider_exceptions/count", 0))
         self._requests: WeakKeyDictionary[Request, Ours] = WeakKeyDictionary()
         if crawler.settings.getpriority("USER_AGENT") == 0:
@@ -81,13 +83,20 @@ class Seaspider:
         entry = turn.fetch.outcome
         assert entry is not None
         assert not isinstance(entry, Url)
-        self.run.frontier.robots_known(turn.fetch, self.run.desk.record(entry))
+        turn.fetch.outcome = recorded = self.run.desk.record(entry)
+        self.run.frontier.robots_known(turn.fetch, recorded)
 
     def robots_lost(self, turn: RobotsTurn, error: BaseException) -> None:
         """A fetch whose end RobotsMiddleware did not see, because another middleware stopped it: unreachable."""
         if self.run.frontier.waits_for(turn.fetch) and not isinstance(error, Interrupted):
             turn.fetch.outcome = self.run.desk.failed(turn.fetch, RobotsReason.ABORTED)
             self.robots_ended(turn)
+
+    def _stopped(self) -> bool:
+        """Whether the engine ran and does no more. Before it runs, other extensions may ask for something already."""
+        running = self._crawler.engine.running
+        self._ran = self._ran or running
+        return self._ran and not running
 
     def _idle(self) -> None:
         if self.run.store.failed is not None:

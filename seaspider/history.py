@@ -1,28 +1,36 @@
 """What earlier runs left in a store: which URLs are done, which wait, and what is known of robots.txt.
 
-Reads the journal files once, in file order; the latest record of a URL counts. Never writes.
+Reads the journal files once, in file order; the latest record of a URL counts. Never writes. Raises StoreError, with
+file and line, for a row that is not as a store has it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
-from seaspider import journal
-from seaspider.core.records import Outcome
+from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook, RobotsRowError
 from seaspider.core.times import parse_rfc3339_ms
-from seaspider.core.urls import normalise
-from seaspider.errors import StoreError
-from seaspider.store import File
+from seaspider.core.urls import Url, UrlError, normalise
+from seaspider.items import Page
+from seaspider.journal import Row
+from seaspider.store import File, FolderStore
+
+_PAGE_KEYS: Final = tuple(field.name for field in fields(Page))
+# These end a visit until a time that their record tells.
+_TIMED: Final = frozenset({Reason.BACKOFF, Reason.RETRY_AFTER, Reason.FORBIDDEN})
+
+VisitKey = tuple[int, int]
+"""Run and visit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
     """A link that an earlier run decided to follow."""
 
-    url: str
+    url: Url
     depth: int
     via: str
 
@@ -30,50 +38,111 @@ class Followed:
 @dataclass(slots=True)
 class History:
     runs: int = 0
-    """How many runs the manifest knows."""
+    """The highest number of a run."""
     robots_ids: int = 0
-    final: set[str] = field(default_factory=set)
-    """URLs whose record is final."""
+    done: set[str] = field(default_factory=set)
+    """URLs whose latest record is final."""
+    failed: set[str] = field(default_factory=set)
+    """Those of them that failed."""
     unfinished: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The latest record of the URLs that have one which is not final."""
+    """The latest record of the URLs whose latest record is not final."""
     forbidden: list[tuple[str, int]] = field(default_factory=list)
     """Hosts that answered 403 to a page, and when (wall clock ms)."""
     followed: list[Followed] = field(default_factory=list)
-    interrupted: int = 0
-    """Visits under way when a run ended: an intent without a page record."""
+    begun: set[str] = field(default_factory=set)
+    """URLs whose latest visit was under way when its run ended: an intent, but no page record."""
 
 
-def read(folder: Path, book: RobotsBook) -> History:
-    """The history in a store folder; robots.txt entries go into `book`. Raises StoreError."""
+def read(store: FolderStore, book: RobotsBook, *, retry_failed: bool = False) -> History:
+    """The history in a store; robots.txt entries go into `book`. `retry_failed`: a failed URL is not done."""
     history = History()
-    for _, row in journal.read(folder / File.MANIFEST):
-        history.runs = max(history.runs, row["run"])
-    for number, row in journal.read(folder / File.ROBOTS):
+    for file in (File.SKIPPED, File.REQUESTS):
+        last = store.last(file)
+        if last is not None:
+            history.runs = max(history.runs, last.get("run", int))
+    for _ in _rows(store, File.MANIFEST, history):
+        pass
+    for row in _rows(store, File.ROBOTS, history):
         try:
-            history.robots_ids = max(history.robots_ids, book.load(row).id)
+            history.robots_ids = max(history.robots_ids, book.load(row.record).id)
         except RobotsRowError as error:
-            raise StoreError(f"{folder / File.ROBOTS}:{number}: {error}") from error
-    depths = _read_pages(folder, history)
-    for _, row in journal.read(folder / File.LINKS):
-        depth = depths.get((row["run"], row["visit"]))
-        if row["followed"] and depth is not None:
-            history.followed.append(Followed(row["url"], depth + 1, row["page"]))
-    for _, row in journal.read(folder / File.INTENTS):
-        history.interrupted += (row["run"], row["visit"]) not in depths
+            raise row.error(str(error).removeprefix(f"{File.ROBOTS}: ")) from error
+    depths = _read_pages(store, history)
+    for row in _rows(store, File.LINKS, history):
+        depth = depths.get(_key(row))
+        if row.get("followed", bool) and depth is not None:
+            history.followed.append(Followed(_url(row, "url"), depth + 1, row.get("page", str)))
+    _read_intents(store, history, depths)
+    if retry_failed:
+        history.done -= history.failed
     return history
 
 
-def _read_pages(folder: Path, history: History) -> dict[tuple[int, int], int]:
+def _rows(store: FolderStore, file: File, history: History) -> Iterator[Row]:
+    """The rows of a file; a run's number is taken wherever it is met, in case a start line was lost."""
+    for row in store.read(file):
+        history.runs = max(history.runs, row.get("run", int))
+        yield row
+
+
+def _read_pages(store: FolderStore, history: History) -> dict[VisitKey, int]:
     """Fills in what page records tell and returns the depth of each (run, visit) that has one."""
-    depths: dict[tuple[int, int], int] = {}
-    for _, row in journal.read(folder / File.PAGES):
-        depths[row["run"], row["visit"]] = row["depth"]
-        url, outcome = row["url"], Outcome(row["outcome"])
+    depths: dict[VisitKey, int] = {}
+    for row in _rows(store, File.PAGES, history):
+        url, outcome = row.get("url", str), _ending(row).outcome
+        depths[_key(row)] = row.get("depth", int)
+        history.done.discard(url)
+        history.failed.discard(url)
+        history.unfinished.pop(url, None)
         if outcome.final:
-            history.final.add(url)
-            history.unfinished.pop(url, None)
+            history.done.add(url)
         else:
-            history.unfinished[url] = row
-        if outcome is Outcome.STORED and row["status"] == 403:
-            history.forbidden.append((normalise(row["final_url"]).host, parse_rfc3339_ms(row["ended_at"])))
+            history.unfinished[url] = {key: row.get(key, object) for key in _PAGE_KEYS}
+        if outcome is Outcome.FAILED:
+            history.failed.add(url)
+        if outcome is Outcome.STORED and row.get("status", int) == 403:
+            history.forbidden.append((_url(row, "final_url").host, _ms(row, "ended_at")))
     return depths
+
+
+def _read_intents(store: FolderStore, history: History, depths: dict[VisitKey, int]) -> None:
+    """Fills in the URLs whose visit is open: no page record ends it, and none of a later run does."""
+    for row in _rows(store, File.INTENTS, history):
+        url = row.get("url", str)
+        later = history.unfinished.get(url, {}).get("run", 0)
+        if _key(row) in depths or url in history.done or later > row.get("run", int):
+            history.begun.discard(url)
+        else:
+            history.begun.add(url)
+
+
+def _ending(row: Row) -> Ending:
+    """How a page record says that its visit ended."""
+    try:
+        reason = row.optional("reason", str)
+        ending = Ending(Outcome(row.get("outcome", str)), None if reason is None else Reason(reason))
+    except ValueError as error:
+        raise row.error(str(error)) from error
+    if row.optional("not_before", str) is not None:
+        _ms(row, "not_before")
+    elif ending.reason in _TIMED:
+        raise row.error(f"{ending} without a 'not_before'")
+    return ending
+
+
+def _key(row: Row) -> VisitKey:
+    return row.get("run", int), row.get("visit", int)
+
+
+def _url(row: Row, key: str) -> Url:
+    try:
+        return normalise(row.get(key, str))
+    except UrlError as error:
+        raise row.error(f"{key!r}: {error}") from error
+
+
+def _ms(row: Row, key: str) -> int:
+    try:
+        return parse_rfc3339_ms(row.get(key, str))
+    except ValueError as error:
+        raise row.error(f"{key!r}: {error}") from error

@@ -1,60 +1,128 @@
 """One append-only file of JSON lines: written a line at a time, read back after a crash.
 
-Decides what a torn end is (bytes after the last line feed) and which lines are not ours (another format, no JSON).
-Never changes a line that was written whole. Raises StoreError with file and line.
+Decides what a torn end is (bytes of a line of ours after the last line feed) and which lines are not ours (another
+format, no JSON, a key that is missing or of another type). Never changes a line that was written whole. Raises
+StoreError with file and line.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 from seaspider.core.records import FORMAT, to_line
 from seaspider.errors import StoreError
 
+T = TypeVar("T")
+
+_BLOCK_BYTES = 65_536
+_SHOWN_BYTES = 80
+_BEGINNING = to_line({}).rstrip(b"}\n")  # of every line: {"v":1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a journal file, and its place for messages: `file:number`, numbers counted from 1."""
+
+    place: str
+    record: dict[str, Any]
+
+    def get(self, key: str, kind: type[T]) -> T:
+        """The value of a key. Raises StoreError if it is not there or of another type."""
+        if key not in self.record:
+            raise self.error(f"no {key!r}")
+        value = self.record[key]
+        # A bool is an int to isinstance, but never to a record.
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+            raise self.error(f"{key!r} is {value!r}, not of type {kind.__name__}")
+        return value
+
+    def optional(self, key: str, kind: type[T]) -> T | None:
+        """The value of a key that must be there, but may be null."""
+        return None if key in self.record and self.record[key] is None else self.get(key, kind)
+
+    def error(self, why: str) -> StoreError:
+        return StoreError(f"{self.place}: {why}")
+
 
 class JournalFile:
-    """Open for appending. Each line goes out in one write, so that it is whole or at the very end."""
+    """Open for appending. Each line goes out whole, or not at all, or at the very end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def append(self, record: Mapping[str, Any], *, sync: bool) -> None:
-        """Adds one line; `sync`: it is on the disk when this returns. Raises OSError."""
-        line = to_line(record)
-        written = os.write(self._descriptor, line)
-        if written != len(line):
-            os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
-            raise OSError(f"only {written} of {len(line)} bytes could be written")
+        """Adds one line; `sync`: it is on the disk when this returns. Raises OSError; the line is not there then."""
+        rest = line = to_line(record)
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            self._take_back(len(line) - len(rest))
+            raise
         if sync:
             os.fdatasync(self._descriptor)
+
+    def _take_back(self, written: int) -> None:
+        """A full disk may have taken a part. If that cannot be undone, it is a torn end and is cut next time."""
+        if written:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
-def read(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a journal file with their numbers, from 1. A file that is not there has none."""
+def read(path: Path) -> Iterator[Row]:
+    """The lines of a journal file. A file that is not there has none."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                yield number, _parse(path, number, line)
+                yield _row(f"{path}:{number}", line)
     except FileNotFoundError:
         return
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
 
 
-def cut_torn_end(path: Path) -> int:
-    """Cuts what follows the last line feed, the rest of a write that a crash broke off. Returns how many bytes."""
+def last(path: Path) -> Row | None:
+    """The last line of a journal file whose torn end is cut; None if there is none."""
     try:
+        with path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            start = _after_line_feed(file, end - 1)
+            file.seek(start)
+            line = file.read(end - start)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+    return _row(f"{path}, last line", line) if line else None
+
+
+def cut_torn_end(path: Path) -> int:
+    """Cuts what follows the last line feed, the rest of a write that a crash broke off. Returns how many bytes.
+
+    Raises StoreError for anything that no write of ours can have left: it is somebody else's file.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise StoreError(f"{path}: is no regular file")
         with path.open("r+b") as file:
             size = file.seek(0, os.SEEK_END)
-            keep = _end_of_last_line(file, size)
+            keep = _after_line_feed(file, size)
+            file.seek(keep)
+            torn = file.read(_SHOWN_BYTES)
+            # A machine that lost power may leave zeros where a line was to be.
+            if torn.strip(b"\0") and not (torn.startswith(_BEGINNING) or _BEGINNING.startswith(torn)):
+                raise StoreError(f"{path}: ends in what is no line of a store: {torn!r}")
             if keep < size:
                 file.truncate(keep)
             return size - keep
@@ -64,24 +132,26 @@ def cut_torn_end(path: Path) -> int:
         raise StoreError(f"{path}: {error.strerror}") from error
 
 
-def _end_of_last_line(file: Any, size: int) -> int:
-    end = size
+def _after_line_feed(file: BinaryIO, end: int) -> int:
+    """Where the line begins that the first `end` bytes end in: behind their last line feed, or at 0."""
     while end > 0:
-        start = max(0, end - 65_536)
+        start = max(0, end - _BLOCK_BYTES)
         file.seek(start)
         at = file.read(end - start).rfind(b"\n")
         if at >= 0:
-            return int(start + at + 1)
+            return start + at + 1
         end = start
     return 0
 
 
-def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _row(place: str, line: bytes) -> Row:
     try:
         record = json.loads(line)
-    except ValueError as error:
-        raise StoreError(f"{path}:{number}: not a JSON line: {line[:80]!r}") from error
-    if not isinstance(record, dict) or record.get("v") != FORMAT:
-        version = record.get("v") if isinstance(record, dict) else record
-        raise StoreError(f"{path}:{number}: format {version!r}; this version of Seaspider reads format {FORMAT}")
-    return record
+    except (RecursionError, ValueError):
+        raise StoreError(f"{place}: not a JSON line: {line[:_SHOWN_BYTES]!r}") from None
+    if not isinstance(record, dict):
+        raise StoreError(f"{place}: not a JSON object: {line[:_SHOWN_BYTES]!r}")
+    if record.get("v") != FORMAT:
+        found = repr(record["v"]) if "v" in record else "not named"
+        raise StoreError(f"{place}: format {found}; this version of Seaspider reads format {FORMAT}")
+    return Row(place, record)

@@ -4,6 +4,7 @@ Decides nothing about pauses (core/politeness). A ledger that is shared between 
 that cannot be reached waits, it never lets a request go. Nothing is given to a claimer that is told to stop.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
@@ -39,42 +40,61 @@ class Ledger(Protocol):
         """Give no more claims. What is held stays held until hold and pause are over."""
 
 
-class MemoryLedger:
-    """A ledger for one process and one run, gone with it. `stopped` is asked before a claim and four times a second."""
+class WaitingLedger(ABC):
+    """Waits for a claim in slices, serves claimers that share a key in the order they asked, and ends waits on a stop.
 
-    def __init__(self, clock: Clock, *, holder: str = "memory", stopped: Callable[[], bool] = lambda: False) -> None:
+    `stopped` is asked before a claim and four times a second. What keeps the keys is a subclass's.
+    """
+
+    def __init__(self, clock: Clock, *, stopped: Callable[[], bool] = lambda: False) -> None:
         self._clock = clock
-        self._holder = holder
         self._stopped = stopped
-        self._table = ClaimTable()
         self._queue: list[Mapping[str, int]] = []
         self._closed = False
+
+    @abstractmethod
+    async def _attempt(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
+        """The claim, or the boot time before which asking again is pointless."""
 
     async def claim(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed:
         mine = dict(pauses_ns)
         self._queue.append(mine)
         try:
             while True:
-                answer = self._try(mine, hold_ns)
+                self._check(mine)
+                answer = self._behind_others(mine) or await self._attempt(mine, hold_ns)
                 if isinstance(answer, Claimed):
                     return answer
-                await self._clock.sleep(min(answer - self._clock.boot_ns(), SLICE_NS) / NS_PER_S)
+                await self._clock.sleep(min(max(0, answer - self._clock.boot_ns()), SLICE_NS) / NS_PER_S)
         finally:
             self._queue = [other for other in self._queue if other is not mine]
 
-    def _try(self, mine: Mapping[str, int], hold_ns: int) -> Claimed | int:
-        """The claim, or the time before which asking again is pointless."""
+    def _check(self, mine: Mapping[str, int]) -> None:
         if self._closed:
             raise LedgerError("the ledger is closed")
         if self._stopped():
             raise LedgerStopped(f"stopped while waiting for {', '.join(sorted(mine))}")
-        now_ns = self._clock.boot_ns()
+
+    def _behind_others(self, mine: Mapping[str, int]) -> int | None:
+        """When to look again, if somebody who asked earlier waits for one of these keys."""
         for other in self._queue:
             if other is mine:
-                break
+                return None
             if not mine.keys().isdisjoint(other):
-                return now_ns + SLICE_NS
-        answer = self._table.claim(mine, self._holder, now_ns, hold_ns)
+                return self._clock.boot_ns() + SLICE_NS
+        return None
+
+
+class MemoryLedger(WaitingLedger):
+    """A ledger for one process and one run, gone with it."""
+
+    def __init__(self, clock: Clock, *, holder: str = "memory", stopped: Callable[[], bool] = lambda: False) -> None:
+        super().__init__(clock, stopped=stopped)
+        self._holder = holder
+        self._table = ClaimTable()
+
+    async def _attempt(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
+        answer = self._table.claim(pauses_ns, self._holder, self._clock.boot_ns(), hold_ns)
         return answer if isinstance(answer, Claimed) else answer.until_ns
 
     async def settle(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:

@@ -26,8 +26,8 @@ def start(run: Run) -> None:
         logger.warning("SEASPIDER_CONTACT is not set: site owners cannot tell who is asking (a URL or a mail address)")
     for file, torn in run.store.torn.items():
         logger.warning("%s: %d bytes of a line that a crash broke off were cut", file, torn)
-    if run.past.interrupted:
-        logger.info("%d visits that an earlier run had begun begin again", run.past.interrupted)
+    if run.begun_again:
+        logger.info("%d visits that an earlier run had begun, and did not end, begin again", run.begun_again)
     assert run.queue is not None
     run.store.write(
         File.MANIFEST,
@@ -76,15 +76,19 @@ def end(run: Run, reason: str, stats: StatsCollector) -> None:
 
 def closing_line(run: Run, counts: dict[str, Any]) -> str:
     """Every line of the queue once, by its fate, and what to do next."""
-    queue, left = counts["queue"], counts["unfinished"]
-    fates = ", ".join(f"{number} {name}" for name, number in queue.items() if number and name != "lines")
-    pages = ", ".join(f"{number} {name}" for name, number in counts["pages"].items()) or "none"
-    more = f"; {left} unfinished" if left else ""
-    again = " Run it again to go on." if run.exit_code in (ExitCode.UNFINISHED, ExitCode.INTERRUPTED) else ""
-    return (
-        f"Queue: {queue['lines']} lines ({fates}). Page records of this run: {pages}{more}. "
-        f"{counts['requests']} requests to {counts['hosts']} hosts.{again}"
-    )
+    lines, followed = dict(counts["queue"]), counts["followed"]
+    text = f"Queue: {lines.pop('lines', 0)} lines ({_listed(lines)})."
+    if any(followed.values()):
+        text += f" Followed links: {_listed(followed)}."
+    text += f" Page records of this run: {_listed(counts['pages'])}."
+    text += f" {counts['requests']} requests to {counts['hosts']} hosts."
+    if run.exit_code in (ExitCode.UNFINISHED, ExitCode.INTERRUPTED):
+        text += " Run it again to go on."
+    return text
+
+
+def _listed(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in numbers.items() if number) or "none"
 
 
 def _flat(counts: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -9,6 +9,7 @@ import hashlib
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +21,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class QueueFile:
-    """One pass over the queue named by `path`; "-" is `stdin`, by default the process's standard input.
+    """One pass over the queue named by `path`; "-" is the process's standard input. `stdin`: read this instead.
 
     Iterating yields what QueueReader.read() does and raises QueueError, no other error. `counts` and `sha256` hold for
     what was read so far, so for the whole queue after the iteration.
@@ -44,16 +45,28 @@ class QueueFile:
         return self._digest.hexdigest()
 
     def __iter__(self) -> Iterator[Entry | Skipped]:
-        try:
+        with self._named():
             yield from self._reader.read(self._chunks())
+
+    def content(self) -> Iterator[bytes]:
+        """The queue's bytes, decompressed and not judged, instead of an iteration. Raises QueueError."""
+        with self._named():
+            yield from self._chunks()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
         except QueueError as error:
             name = "standard input" if self.path == STDIN else ascii(self.path)
             raise QueueError(f"queue {name}: {error}") from error.__cause__
 
     def _chunks(self) -> Iterator[bytes]:
         try:
-            if self.path == STDIN:
-                yield from self._read(self._standard_input())
+            if self._stdin is not None:
+                yield from self._read(self._stdin)
+            elif self.path == STDIN:
+                yield from self._read(_standard_input())
             else:
                 with self._open() as file:
                     yield from self._read(file)
@@ -71,15 +84,14 @@ class QueueFile:
             # A NUL in the name.
             raise QueueError(str(error)) from error
 
-    def _standard_input(self) -> BinaryIO:
-        if self._stdin is not None:
-            return self._stdin
-        # A process may be started without it.
-        if sys.stdin is None:
-            raise QueueError("is closed")
-        return sys.stdin.buffer
-
     def _read(self, file: BinaryIO | BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
         while chunk := file.read(_CHUNK_BYTES):
             self._digest.update(chunk)
             yield chunk
+
+
+def _standard_input() -> BinaryIO:
+    # A process may be started without it.
+    if sys.stdin is None:
+        raise QueueError("is closed")
+    return sys.stdin.buffer

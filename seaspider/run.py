@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from scrapy.settings import BaseSettings
 
-from seaspider import history
+from seaspider import history, queuecheck
 from seaspider.arguments import Arguments
 from seaspider.clock import Clock, SystemClock
-from seaspider.config import Config
+from seaspider.config import Config, without_effect
 from seaspider.core.frontier import Frontier, FrontierPolicy, RobotsTurn
 from seaspider.core.order import RoundRobin
-from seaspider.core.queue import Entry, QueueError
-from seaspider.core.records import Outcome
+from seaspider.core.queue import Entry, QueueError, Skipped
 from seaspider.core.robotsbook import RobotsBook
 from seaspider.core.robotsstate import RobotsPolicy
 from seaspider.core.times import MS_PER_S
-from seaspider.core.urls import normalise
+from seaspider.core.urls import Url, normalise
 from seaspider.core.visits import Visit
 from seaspider.door import Door
 from seaspider.errors import ExitCode, QueueFileError
@@ -29,24 +29,14 @@ from seaspider.history import History
 from seaspider.items import Page
 from seaspider.ledger import MemoryLedger
 from seaspider.permits import Permits
-from seaspider.queuefile import STDIN, QueueFile
+from seaspider.queuefile import QueueFile
 from seaspider.requestlog import RequestLog
 from seaspider.resolver import SystemResolver
 from seaspider.robotsdesk import RobotsDesk
 from seaspider.store import File, FolderStore, NoStore, Store
+from seaspider.tally import Tally
 
-
-@dataclass(slots=True)
-class Tally:
-    """What became of the visits of this run."""
-
-    outcomes: dict[str, int] = field(default_factory=dict)
-    """Page records by `outcome` or `outcome/reason`."""
-    not_final: int = 0
-    interrupted: int = 0
-    """Visits that were under way when the run was stopped."""
-    errors: int = 0
-    """Visits that ended in an error of ours."""
+logger = logging.getLogger(__name__)
 
 
 class Run:
@@ -63,12 +53,14 @@ class Run:
         self.stopped: Callable[[], bool] = lambda: False
         self.crawler_errors: Callable[[], int] = lambda: 0
         self.tally = Tally()
-        self.known: set[str] = set()
-        """Every URL of the queue, and every one followed."""
         self.followed = len(past.followed)
+        """Links followed in the store so far."""
+        self.begun_again = 0
+        """Visits that an earlier run had under way when it ended."""
         self.queue: QueueFile | None = None
         self.reason = ""
         """Why the run ended, in Scrapy's words; empty while it goes on."""
+        self._known: set[str] = set()
         self.permits = Permits()
         self.log = RequestLog(store, clock, number)
         self.desk = RobotsDesk(
@@ -95,51 +87,71 @@ class Run:
     def _is_stopped(self) -> bool:
         return self.stopped()
 
-    def load_queue(self, path: str) -> None:
+    # --- what is to be visited ---
+
+    def load(self, queue: QueueFile) -> None:
         """Puts the queue, then the links followed in earlier runs, into the frontier. Raises QueueFileError."""
+        self.queue = queue
         for host, answered_ms in self.past.forbidden:
             self.frontier.forbidden(host, answered_ms)
-        self.queue = QueueFile(path, self.past.final.__contains__)
         try:
-            for item in self.queue:
+            for item in queue:
                 if isinstance(item, Entry):
-                    self.known.add(item.url.text)
-                    self.frontier.add(Visit(item.url, item.line, earlier=self.past.unfinished.get(item.url.text)))
+                    self._add(item.url, line=item.line)
                 else:
-                    if item.url is not None:
-                        self.known.add(item.url)
-                    self._skipped(item.line, item.fate, item.url, item.text, item.of, item.reason)
+                    self._skip(item)
         except QueueError as error:
             raise QueueFileError(str(error)) from error
-        self._load_followed()
-
-    def _load_followed(self) -> None:
         for link in self.past.followed:
-            if link.url not in self.known:
-                self.known.add(link.url)
-                if link.url not in self.past.final:
-                    earlier = self.past.unfinished.get(link.url)
-                    self.frontier.add(Visit(normalise(link.url), None, link.depth, link.via, earlier=earlier))
+            if not self.is_known(link.url.text):
+                self._add(link.url, depth=link.depth, via=link.via)
+
+    def is_known(self, url: str) -> bool:
+        """Whether a URL is in the queue, was followed, or is done in the store: no link to it is followed."""
+        return url in self._known or url in self.past.done
 
     def page_stored(self, page: Page) -> None:
         """A page line is written: counts it, and queues the links that are followed."""
-        outcome = f"{page.outcome}/{page.reason}" if page.reason else page.outcome
-        self.tally.outcomes[outcome] = self.tally.outcomes.get(outcome, 0) + 1
-        self.tally.not_final += not Outcome(page.outcome).final
+        self.tally.record(page)
         for link in page.link_items:
             if link.followed:
                 self.followed += 1
-                self.known.add(link.url)
-                self.frontier.add(Visit(normalise(link.url), None, page.depth + 1, page.final_url))
+                self._add(normalise(link.url), depth=page.depth + 1, via=page.final_url)
+
+    def _add(self, url: Url, *, line: int | None = None, depth: int = 0, via: str | None = None) -> None:
+        visit = Visit(url, line, depth, via, earlier=self.past.unfinished.get(url.text))
+        self._known.add(url.text)
+        self.begun_again += url.text in self.past.begun
+        self.tally.add(visit)
+        self.frontier.add(visit)
+
+    def _skip(self, line: Skipped) -> None:
+        self.store.write(
+            File.SKIPPED,
+            {
+                "run": self.number,
+                "line": line.line,
+                "fate": line.fate,
+                "url": line.url,
+                "text": line.text,
+                "of": line.of,
+                "reason": line.reason,
+            },
+        )
+
+    # --- what became of it ---
 
     def counts(self) -> dict[str, Any]:
-        """What became of every line of the queue, and of every visit."""
-        unfinished = sum(1 for _ in self.frontier.unfinished()) + self.tally.interrupted
+        """What became of every line of the queue (all but `lines` add up to `lines`), and of every visit."""
+        lines = asdict(self.queue.counts) if self.queue else {}
+        lines.pop("entries", None)
+        never_begun = sum(1 for visit in self.frontier.unfinished() if visit.number is None)
         return {
-            "queue": asdict(self.queue.counts) if self.queue else {},
-            "pages": dict(sorted(self.tally.outcomes.items())),
-            "unfinished": unfinished,
-            "interrupted": self.tally.interrupted,
+            "queue": {**lines, "recorded": self.tally.lines.recorded, "unfinished": self.tally.lines.unfinished},
+            "followed": {"recorded": self.tally.followed.recorded, "unfinished": self.tally.followed.unfinished},
+            "pages": self.tally.outcomes,
+            "unfinished": self.tally.unfinished,
+            "interrupted": self.tally.unfinished - never_begun,
             "requests": self.log.requests,
             "hosts": len(self.frontier.requests),
         }
@@ -164,36 +176,30 @@ class Run:
             return ExitCode.INTERNAL
         if self.reason == "shutdown":
             return ExitCode.INTERRUPTED
-        if self.reason != "finished" or self.tally.not_final or self.tally.interrupted or self.frontier.pending:
-            return ExitCode.UNFINISHED
-        return ExitCode.DONE
-
-    def _skipped(
-        self, line: int, fate: str, url: str | None, text: str | None, of: int | None, why: str | None
-    ) -> None:
-        self.store.write(
-            File.SKIPPED,
-            {"run": self.number, "line": line, "fate": fate, "url": url, "text": text, "of": of, "reason": why},
-        )
+        return ExitCode.UNFINISHED if self.tally.not_final or self.tally.unfinished else ExitCode.DONE
 
 
 def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Clock | None = None) -> Run:
     """The run that the spider's arguments ask for, its queue loaded.
 
-    Raises SettingError, ArgumentError, QueueFileError, StoreError and StoreInUse; nothing was asked of anybody then.
+    Raises SettingError, ArgumentError, QueueFileError, UnsupportedPlatform (no store is made then), StoreError and
+    StoreInUse; nothing was asked of anybody.
     """
     asked = Arguments.read(arguments)
     config = asked.applied_to(Config.from_settings(settings))
-    _check_queue(asked.queue)
-    store = FolderStore(Path(asked.store))
-    try:
-        book = RobotsBook(_robots_policy(config))
-        past = history.read(Path(asked.store), book)
-        run = Run(config, clock or SystemClock(), store, past.runs + 1, book, past)
-        run.load_queue(asked.queue)
-    except BaseException:
-        store.close()
-        raise
+    clock = clock or SystemClock()
+    for name in without_effect(settings):
+        logger.warning("setting %s = %r has no effect yet", name, settings[name])
+    with queuecheck.checked(asked.queue) as copy:
+        store = FolderStore(Path(asked.store))
+        try:
+            book = RobotsBook(_robots_policy(config))
+            past = history.read(store, book, retry_failed=asked.retry == "failed")
+            run = Run(config, clock, store, past.runs + 1, book, past)
+            run.load(QueueFile(asked.queue, past.done.__contains__, copy))
+        except BaseException:
+            store.close()
+            raise
     return run
 
 
@@ -201,18 +207,6 @@ def without_queue(settings: BaseSettings, clock: Clock | None = None) -> Run:
     """A run that has no queue and writes no store. Raises SettingError."""
     config = Config.from_settings(settings)
     return Run(config, clock or SystemClock(), NoStore(), 0, RobotsBook(_robots_policy(config)), History())
-
-
-def _check_queue(path: str) -> None:
-    """Finds a queue that cannot be used before a store is made for it. What can be read only once is not looked at."""
-    if path == STDIN or Path(path).is_fifo():
-        return
-    try:
-        for item in QueueFile(path):
-            if isinstance(item, Entry):
-                return
-    except QueueError as error:
-        raise QueueFileError(str(error)) from error
 
 
 def _robots_policy(config: Config) -> RobotsPolicy:

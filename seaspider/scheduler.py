@@ -7,6 +7,7 @@ depends on answers and never on time. Never answers "later": waiting happens in 
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
@@ -14,6 +15,7 @@ from scrapy.crawler import Crawler
 
 from seaspider import manifest
 from seaspider.core.frontier import RobotsStop, RobotsTurn
+from seaspider.errors import StoreError
 from seaspider.extension import NextHop, Seaspider
 from seaspider.scrapyhooks import busy
 from seaspider.spiders.seaspider import SeaspiderSpider
@@ -36,7 +38,10 @@ class Scheduler(BaseScheduler):
     def open(self, spider: Spider) -> None:
         if isinstance(spider, SeaspiderSpider):
             self._spider = spider
-            manifest.start(self._run)
+            # The store has latched then: nothing is given out, and the run ends as for any other failed write. Raised
+            # here, the error would meet an engine that cannot close what it has not opened.
+            with suppress(StoreError):
+                manifest.start(self._run)
 
     def close(self, reason: str) -> None:
         if self._run.queue is not None:
@@ -63,7 +68,10 @@ class Scheduler(BaseScheduler):
             return None
         if self._others:
             return self._others.popleft()
-        return None if self._run.store.failed is not None else self._next_turn()
+        # A store that cannot be written has latched, and the run ends when it is idle.
+        with suppress(StoreError):
+            return None if self._run.store.failed is not None else self._next_turn()
+        return None
 
     def _next_turn(self) -> Request | None:
         frontier = self._run.frontier

@@ -10,14 +10,14 @@ import errno
 import fcntl
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
 from seaspider import journal
 from seaspider.errors import StoreError, StoreInUse
-from seaspider.journal import JournalFile
+from seaspider.journal import JournalFile, Row
 
 
 class File(StrEnum):
@@ -78,7 +78,10 @@ class NoStore:
 
 
 class FolderStore:
-    """A store folder, locked for this process as long as it is open. Raises StoreError and StoreInUse."""
+    """A store folder, locked for this process as long as it is open.
+
+    Raises StoreInUse, and StoreError if the folder cannot be written or holds what no store of ours does.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -88,15 +91,31 @@ class FolderStore:
         self._synced_folders: set[Path] = set()
         try:
             (folder / "bodies").mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(folder / "lock")
-            for file in File:
-                torn = journal.cut_torn_end(folder / file)
-                if torn:
-                    self.torn[file] = torn
-                self._files[file] = JournalFile(folder / file)
-            _sync_folder(folder)
+            self._lock: int | None = _lock(folder / "lock")
+            try:
+                self._open()
+            except BaseException:
+                self.close()
+                raise
         except OSError as error:
             raise StoreError(f"store {str(folder)!r} cannot be written: {error.strerror or error}") from error
+
+    def _open(self) -> None:
+        for file in File:
+            torn = journal.cut_torn_end(self.folder / file)
+            if torn:
+                self.torn[file] = torn
+        for file in File:
+            self._files[file] = JournalFile(self.folder / file)
+        _sync_folder(self.folder)
+
+    def read(self, file: File) -> Iterator[Row]:
+        """The lines of a file, from the first."""
+        return journal.read(self.folder / file)
+
+    def last(self, file: File) -> Row | None:
+        """The last line of a file, if it has one."""
+        return journal.last(self.folder / file)
 
     def write(self, file: File, record: Mapping[str, Any]) -> None:
         self._check()
@@ -109,11 +128,11 @@ class FolderStore:
         self._check()
         sha256 = hashlib.sha256(body).hexdigest()
         path = self._body_path(sha256)
-        if not path.exists():
-            try:
+        try:
+            if not _holds(path, body):
                 self._write_body(path, body)
-            except OSError as error:
-                raise self._latch(path, error) from error
+        except OSError as error:
+            raise self._latch(path, error) from error
         return sha256
 
     def body(self, sha256: str) -> bytes | None:
@@ -129,7 +148,9 @@ class FolderStore:
         for file in self._files.values():
             file.close()
         self._files.clear()
-        os.close(self._lock)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _body_path(self, sha256: str) -> Path:
         return self.folder / "bodies" / sha256[:2] / sha256
@@ -155,6 +176,14 @@ class FolderStore:
     def _latch(self, path: Path, error: OSError) -> StoreError:
         self.failed = StoreError(f"{path} cannot be written: {error.strerror or error}")
         return self.failed
+
+
+def _holds(path: Path, body: bytes) -> bool:
+    """Whether the file is there and whole; one that was changed is to be written again."""
+    try:
+        return path.stat().st_size == len(body) and path.read_bytes() == body
+    except OSError:
+        return False
 
 
 def _lock(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""What the promises need. Each line says why; seaspider/guard.py refuses to start if one of them is undone."""
+"""What the promises need, and why. seaspider/guard.py refuses to start if one of them is undone."""
 
 BOT_NAME = "seaspider"
 SPIDER_MODULES = ["seaspider.spiders"]
@@ -32,6 +32,7 @@ DOWNLOAD_HANDLERS = {
 HTTPPROXY_ENABLED = False  # on by default, and obeys http_proxy from the environment
 HTTPCACHE_ENABLED = False  # answers without a claim
 DOWNLOAD_VERIFY_CERTIFICATES = True  # off by default
+DOWNLOAD_FAIL_ON_DATALOSS = True
 
 EXTENSIONS = {"seaspider.extension.Seaspider": 0}
 
@@ -41,6 +42,7 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "seaspider.middlewares.robots.RobotsMiddleware": 100,
     "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
+    "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware": 500,  # who is asking is said in every request
     "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
     "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,

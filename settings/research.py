@@ -3,3 +3,4 @@
 from settings.base import *
 
 SEASPIDER_STOP_ON_403 = True
+SEASPIDER_HOST_BUDGET = 3  # in a run: robots.txt and two pages; the rest is left to the next run

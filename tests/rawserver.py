@@ -1,5 +1,6 @@
 """A loopback server that answers with raw octets: no HTTP library stands between a test and the wire."""
 
+import asyncio
 import contextlib
 import fcntl
 import socket
@@ -8,12 +9,27 @@ import struct
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 WAIT_S = 10.0
 """No wait on either side is longer; a test that runs into it fails."""
+
+_T = TypeVar("_T")
+
+
+def run(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """The result of `coroutine` on an event loop of its own, in a thread: the test may itself run inside a loop."""
+
+    async def bounded() -> _T:
+        async with asyncio.timeout(3 * WAIT_S):
+            return await coroutine
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, bounded()).result()
+
 
 Script = Callable[[socket.socket], None]
 
@@ -56,7 +72,6 @@ def octet_by_octet(raw: bytes, then: Callable[[bytes], Script]) -> Script:
     """Send every octet in a packet of its own, then end as `then` does."""
 
     def script(peer: socket.socket) -> None:
-        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for at in range(len(raw)):
             peer.sendall(raw[at : at + 1])
         then(b"")(peer)
@@ -133,6 +148,7 @@ class RawServer:
             script = self._scripts[min(self.connections, len(self._scripts) - 1)]
             self.connections += 1
             peer.settimeout(WAIT_S)
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with peer:
                 try:
                     self._converse(peer, script)

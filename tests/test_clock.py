@@ -9,6 +9,7 @@ import pytest
 
 from seaspider.clock import BOOT_ID, Clock, FakeClock, SystemClock, UnsupportedPlatform
 from seaspider.core.times import ms_from_s, ns_from_s, parse_rfc3339_ms, rfc3339_ms
+from tests.eventloop import run
 
 TIMES = {
     "odd": (1_796_015_856_123, "2026-11-30T05:17:36.123Z"),
@@ -105,7 +106,7 @@ def test_system_clock_lets_others_run_while_it_sleeps() -> None:
         order.append("other")
         await task
 
-    asyncio.run(both())
+    run(both())
     assert order == ["asleep", "other", "awake"]
 
 
@@ -154,7 +155,7 @@ def test_fake_sleepers_wake_in_order_of_time_then_of_asking() -> None:
     async def main() -> None:
         await asyncio.gather(*naps(clock, log, {"a": [10, 1], "b": [3, 7, 0], "c": [3, 3, 3], "d": []}))
 
-    asyncio.run(main())
+    run(main())
     s = 1_000_000_000
     assert log == [
         ("b", 3 * s + 1),
@@ -185,7 +186,7 @@ def test_fake_time_waits_for_tasks_that_can_still_run() -> None:
         log.append(("outer", clock.boot_ns()))
         await outer
 
-    asyncio.run(main())
+    run(main())
     assert log == [("inner", 1_000_000_001), ("outer", 5_000_000_001)]
 
 
@@ -200,5 +201,18 @@ def test_a_cancelled_fake_sleeper_holds_nobody_up() -> None:
         await late
         assert early.cancelled()
 
-    asyncio.run(main())
+    run(main())
     assert clock.boot_ns() == 2_000_000_001
+
+
+def test_fake_time_never_goes_back_to_a_sleeper_that_overslept() -> None:
+    clock = FakeClock(boot_ns=1)
+
+    async def main() -> None:
+        sleeper = asyncio.create_task(clock.sleep(1))
+        await asyncio.sleep(0)
+        clock.advance(5)
+        await sleeper
+
+    run(main())
+    assert clock.boot_ns() == 5_000_000_001

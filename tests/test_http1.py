@@ -35,6 +35,7 @@ from tests.rawserver import (
     hang_after,
     octet_by_octet,
     reset_after,
+    run,
     wait_for_close,
 )
 
@@ -66,7 +67,7 @@ def outcome(script: Script, plan: BodyPlan = WHOLE, limits: Limits = LIMITS) -> 
     """One exchange with one server; checks what holds for every exchange."""
     with RawServer(script) as server:
         try:
-            return asyncio.run(ask(server, plan, limits))
+            return run(ask(server, plan, limits))
         except ExchangeError as error:
             return error
         finally:
@@ -542,7 +543,7 @@ def test_a_huge_body_of_a_hop_is_not_downloaded() -> None:
             sent += peer.send(bytes(1_000_000))
 
     with RawServer(flood) as server:
-        asyncio.run(ask(server, SKIP))
+        run(ask(server, SKIP))
         assert server.ended.wait(WAIT_S)
     assert sent < 500_000_000
     assert [type(fault) for fault in server.faults] in ([ConnectionResetError], [BrokenPipeError])
@@ -568,7 +569,7 @@ def test_plan_sees_the_final_head_and_chooses() -> None:
         )
 
     with RawServer(hang_after(b"HTTP/1.1 103 E\r\nA: b\r\n\r\nHTTP/1.1 301 M\r\nLocation: /b\r\n\r\n")) as server:
-        asyncio.run(act(server))
+        run(act(server))
     assert seen == [(301, ((b"Location", b"/b"),))]
 
 
@@ -585,7 +586,7 @@ def test_what_before_send_raises_passes_and_nothing_is_sent(error: Exception) ->
 
     with RawServer(hang_after(b"")) as server:
         with pytest.raises(type(error)) as caught:
-            asyncio.run(ask(server, before_send=refuse))
+            run(ask(server, before_send=refuse))
         assert caught.value is error
         assert server.ended.wait(WAIT_S)
     assert server.requests == [b""]
@@ -594,14 +595,14 @@ def test_what_before_send_raises_passes_and_nothing_is_sent(error: Exception) ->
 def test_before_send_runs_once_connected_and_before_any_octet() -> None:
     seen: list[list[bytes]] = []
     with RawServer(hang_after(OK + b"Content-Length: 0\r\n\r\n")) as server:
-        asyncio.run(ask(server, before_send=lambda: seen.append(list(server.requests))))
+        run(ask(server, before_send=lambda: seen.append(list(server.requests))))
     assert seen == [[]]
     assert server.requests == [REQUEST]
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     server.port = port
     with pytest.raises(ExchangeError) as caught:
-        asyncio.run(ask(server, before_send=lambda: seen.append([])))
+        run(ask(server, before_send=lambda: seen.append([])))
     assert (caught.value.reason, caught.value.detail, caught.value.sent) == (
         "connect",
         "connect: Connection refused",
@@ -650,7 +651,7 @@ def test_a_flood_cannot_hold_up_the_time_or_the_loop() -> None:
         return turns
 
     with RawServer(flood) as server:
-        assert asyncio.run(act(server)) > 10
+        assert run(act(server)) > 10
 
 
 def test_connecting_is_within_the_time() -> None:
@@ -665,7 +666,7 @@ def test_connecting_is_within_the_time() -> None:
         with server:
             server.port = listener.getsockname()[1]
             with pytest.raises(ExchangeError) as caught:
-                asyncio.run(ask(server, limits=SHORT))
+                run(ask(server, limits=SHORT))
     assert (caught.value.reason, caught.value.sent) == ("timeout", False)
 
 
@@ -682,7 +683,7 @@ def test_cancelling_closes_at_once(start: bytes) -> None:
         assert await asyncio.to_thread(server.ended.wait, WAIT_S)
 
     with RawServer(hang_after(start)) as server:
-        asyncio.run(act(server))
+        run(act(server))
     assert server.connections == 1
 
 
@@ -705,7 +706,7 @@ def test_no_descriptor_is_left_whatever_happens() -> None:
             counts.append(open_now())
         return counts
 
-    counts = asyncio.run(act())
+    counts = run(act())
     assert counts == counts[:1] * 5
 
 
@@ -720,7 +721,7 @@ def test_one_request_a_connection_and_what_comes_unasked_is_not_believed() -> No
 
     real = [hang_after(OK + b"Content-Length: 6\r\n\r\nreal-" + name) for name in (b"b", b"c")]
     with RawServer(unasked, *real) as server:
-        assert asyncio.run(act(server)) == [b"abc", b"real-b", b"real-c"]
+        assert run(act(server)) == [b"abc", b"real-b", b"real-c"]
     assert server.connections == 3
     assert server.requests == [REQUEST] * 3
 
@@ -729,7 +730,7 @@ def test_one_request_a_connection_and_what_comes_unasked_is_not_believed() -> No
 def test_nothing_is_sent_again(script: Script) -> None:
     with RawServer(script, hang_after(OK + b"Content-Length: 0\r\n\r\n")) as server:
         with pytest.raises(ExchangeError):
-            asyncio.run(ask(server))
+            run(ask(server))
         assert server.ended.wait(WAIT_S)
     assert server.connections == 1
 
@@ -739,8 +740,8 @@ def test_the_connection_goes_to_the_literal_and_no_other() -> None:
         three = stack.enter_context(RawServer(hang_after(OK + b"Content-Length: 1\r\n\r\n3"), host="127.0.0.3"))
         other = RawServer(hang_after(OK + b"Content-Length: 1\r\n\r\n4"), host="127.0.0.4", port=three.port)
         four = stack.enter_context(other)
-        assert asyncio.run(ask(three)).body == b"3"
-        assert asyncio.run(ask(four)).body == b"4"
+        assert run(ask(three)).body == b"3"
+        assert run(ask(four)).body == b"4"
     assert (three.connections, four.connections) == (1, 1)
 
 
@@ -750,7 +751,7 @@ def test_ipv6() -> None:
     except OSError:
         pytest.skip("no IPv6 loopback here")
     with server:
-        assert asyncio.run(ask(server)).body == b"6"
+        assert run(ask(server)).body == b"6"
 
 
 @pytest.mark.parametrize(
@@ -760,7 +761,7 @@ def test_only_an_address_literal_is_connected_to(address: str) -> None:
     with RawServer(hang_after(b"")) as server:
         server.host = address
         with pytest.raises(ValueError, match="address"):
-            asyncio.run(ask(server))
+            run(ask(server))
     assert server.connections == 0
 
 
@@ -768,7 +769,7 @@ def test_proxy_variables_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> N
     with RawServer(hang_after(b"")) as proxy, RawServer(hang_after(OK + b"Content-Length: 0\r\n\r\n")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        assert asyncio.run(ask(server)).status == 200
+        assert run(ask(server)).status == 200
     assert (proxy.connections, server.connections) == (0, 1)
 
 

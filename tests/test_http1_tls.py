@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seaspider.http1 import WHOLE, Answer, ExchangeError, Limits, client_context, exchange, request_bytes
-from tests.rawserver import WAIT_S, RawServer, Script, close_after, drip, hang_after, reset_after, wait_for_close
+from tests.rawserver import WAIT_S, RawServer, Script, close_after, drip, hang_after, reset_after, run, wait_for_close
 from tests.tlscerts import Authority
 
 REQUEST = request_bytes(b"GET", b"/a", [(b"Host", b"h.test")])
@@ -69,7 +69,7 @@ def fault(server: RawServer, context: ssl.SSLContext, name: str = "h.test", time
     sends = Sends()
     with server:
         with pytest.raises(ExchangeError) as caught:
-            asyncio.run(ask(server, context, name, sends, timeout_s))
+            run(ask(server, context, name, sends, timeout_s))
         assert server.ended.wait(WAIT_S)
     assert (sends.count, caught.value.sent, caught.value.status) == (0, False, None)
     assert REQUEST not in server.requests
@@ -99,7 +99,7 @@ def test_the_name_is_verified_while_the_connection_goes_to_the_literal(
     served = authority.server(*certified)
     asked, sends = names_asked(served), Sends()
     with RawServer(PAGE, tls=served) as server:
-        answer = asyncio.run(ask(server, trust, name, sends))
+        answer = run(ask(server, trust, name, sends))
     assert (answer.status, answer.body, answer.flags, sends.count) == (200, b"ab", (), 1)
     assert answer.wire_bytes == len(OK + b"Content-Length: 2\r\n\r\nab")
     assert server.requests == [REQUEST]
@@ -134,7 +134,7 @@ def test_a_server_that_is_not_believed_gets_no_octet(
     error = fault(RawServer(PAGE, tls=served), trust, name)
     assert (error.reason, error.detail) == ("tls", detail)
     with RawServer(PAGE, tls=served) as server:  # the twin: without verification the page comes
-        assert asyncio.run(ask(server, client_context(verify=False), name)).body == b"ab"
+        assert run(ask(server, client_context(verify=False), name)).body == b"ab"
 
 
 def test_without_the_extra_file_only_the_platform_is_trusted(authority: Authority) -> None:
@@ -169,7 +169,7 @@ def test_no_handshake(trust: ssl.SSLContext, script: Script, reason: str, detail
 def test_plain_http_to_a_tls_port_is_no_answer(authority: Authority) -> None:
     with RawServer(PAGE, tls=authority.server("h.test")) as server:
         with pytest.raises(ExchangeError) as caught:
-            asyncio.run(
+            run(
                 exchange(
                     server.host,
                     server.port,
@@ -194,7 +194,7 @@ def test_a_name_that_no_handshake_can_carry(trust: ssl.SSLContext, name: str) ->
 
 def test_tls_without_a_name_is_a_mistake_of_the_caller(trust: ssl.SSLContext) -> None:
     with RawServer(PAGE) as server, pytest.raises(ValueError, match="needs the name"):
-        asyncio.run(ask(server, trust, None))
+        run(ask(server, trust, None))
 
 
 def test_one_context_for_two_names_on_one_server(authority: Authority, trust: ssl.SSLContext) -> None:
@@ -209,7 +209,7 @@ def test_one_context_for_two_names_on_one_server(authority: Authority, trust: ss
         return statuses
 
     with RawServer(PAGE, tls=served) as server:
-        assert asyncio.run(act(server)) == [200, 200, 200]
+        assert run(act(server)) == [200, 200, 200]
     assert asked == ["a.test", "b.test", "a.test"]
     assert [request.split(b"\r\n")[1] for request in server.requests] == [
         b"Host: a.test",
@@ -258,7 +258,7 @@ def test_how_a_tls_answer_may_end(
     authority: Authority, trust: ssl.SSLContext, script: Script, body: bytes, flags: tuple[str, ...]
 ) -> None:
     with RawServer(script, tls=authority.server("h.test")) as server:
-        answer = asyncio.run(ask(server, trust))
+        answer = run(ask(server, trust))
     assert (answer.body, answer.flags) == (body, flags)
 
 
@@ -288,7 +288,7 @@ def test_how_it_may_not_end(
 ) -> None:
     with RawServer(script, tls=authority.server("h.test")) as server:
         with pytest.raises(ExchangeError) as caught:
-            asyncio.run(ask(server, trust))
+            run(ask(server, trust))
         assert server.ended.wait(WAIT_S)
     assert (caught.value.reason, caught.value.detail, caught.value.status) == (reason, detail, status)
     assert caught.value.sent
@@ -300,7 +300,7 @@ def test_a_long_body_and_a_long_request_cross_whole(authority: Authority, trust:
     request = request_bytes(b"GET", b"/" + b"a" * 100_000, [(b"Host", b"h.test")])
     script = hang_after(OK + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
     with RawServer(script, tls=authority.server("h.test")) as server:
-        assert asyncio.run(ask(server, trust, request=request)).body == body
+        assert run(ask(server, trust, request=request)).body == body
     assert server.requests == [request]
 
 
@@ -319,7 +319,7 @@ def test_cancelling_a_handshake_closes_at_once(trust: ssl.SSLContext) -> None:
         wait_for_close(peer)
 
     with RawServer(listen, read_request=False) as server:
-        asyncio.run(act(server))
+        run(act(server))
 
 
 def test_no_descriptor_is_left(authority: Authority, trust: ssl.SSLContext) -> None:
@@ -337,7 +337,7 @@ def test_no_descriptor_is_left(authority: Authority, trust: ssl.SSLContext) -> N
                 counts.append(open_now())
         return counts
 
-    counts = asyncio.run(act())
+    counts = run(act())
     assert counts == counts[:1] * 9
 
 
@@ -356,5 +356,5 @@ def test_the_context(authority: Authority, trust: ssl.SSLContext) -> None:
     served = authority.server("h.test")
     served.set_alpn_protocols(["h2", "http/1.1"])
     with RawServer(note, tls=served) as server:
-        asyncio.run(ask(server, trust))
+        run(ask(server, trust))
     assert chosen == ["http/1.1"]

@@ -10,6 +10,7 @@ import pytest
 from seaspider.clock import FakeClock
 from seaspider.core.politeness import Claimed, Lost, Settled, Token
 from seaspider.ledger import SLICE_NS, Ledger, LedgerError, LedgerStopped, MemoryLedger
+from tests.eventloop import run
 
 S = 1_000_000_000
 HOLD = 30 * S
@@ -36,7 +37,7 @@ class RecordingClock(FakeClock):
 def test_a_free_key_is_claimed_without_sleeping() -> None:
     clock = RecordingClock()
     ledger: Ledger = MemoryLedger(clock, holder="run-7")
-    claimed = asyncio.run(ledger.claim({IP: 2 * S, A: 2 * S}, HOLD))
+    claimed = run(ledger.claim({IP: 2 * S, A: 2 * S}, HOLD))
     assert claimed == Claimed(Token("run-7:1"), clock.start_ns, clock.start_ns + HOLD)
     assert clock.naps == []
 
@@ -50,7 +51,7 @@ def test_a_claim_waits_for_the_exact_end_of_the_rest_in_slices() -> None:
         settled = await ledger.settle(first.token, {A: 600_000_001})
         return settled, await ledger.claim({A: 2 * S}, HOLD)
 
-    settled, second = asyncio.run(main())
+    settled, second = run(main())
     assert settled == Settled()
     assert second.claimed_ns == clock.start_ns + 600_000_001
     assert clock.naps == [0.25, 0.25, 0.100000001]
@@ -72,7 +73,7 @@ def test_six_claimers_are_never_too_near_and_served_in_order_of_asking() -> None
     async def main() -> None:
         await asyncio.gather(*(one(number) for number in range(6)))
 
-    asyncio.run(main())
+    run(main())
     assert [number for number, *_ in uses] == [*range(6)] * 3
     assert all(after[1] >= before[2] + 2 * S for before, after in pairwise(uses))
 
@@ -89,7 +90,7 @@ def test_a_claimer_overtakes_nobody_it_shares_a_key_with_and_everybody_else() ->
 
     async def main() -> None:
         holding = await ledger.claim({A: 0}, HOLD)
-        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        async with asyncio.TaskGroup() as group:
             group.create_task(one("a and ip", A, IP))
             await asyncio.sleep(0)
             group.create_task(one("ip, free but asked for earlier", IP))
@@ -98,7 +99,7 @@ def test_a_claimer_overtakes_nobody_it_shares_a_key_with_and_everybody_else() ->
             log.append("settle")
             await ledger.settle(holding.token, {A: 0})
 
-    asyncio.run(main())
+    run(main())
     assert log == ["b", "settle", "a and ip", "ip, free but asked for earlier"]
 
 
@@ -112,7 +113,7 @@ def test_a_dead_holders_key_is_had_after_hold_and_pause() -> None:
         assert await ledger.settle(dead.token, {A: 0}) == Lost((A,))
         return claimed
 
-    assert asyncio.run(main()).claimed_ns == clock.start_ns + 35 * S
+    assert run(main()).claimed_ns == clock.start_ns + 35 * S
     assert max(clock.naps) == 0.25 == SLICE_NS / S
 
 
@@ -127,14 +128,14 @@ def test_a_stop_ends_a_wait_within_a_slice_and_leaves_nothing_behind() -> None:
         with pytest.raises(LedgerStopped, match=r"waiting for host:a.test, ip:127.0.0.1$"):
             await ledger.claim({IP: 2 * S, A: 2 * S}, HOLD)
 
-    asyncio.run(main())
+    run(main())
     assert clock.passed_ns == 750_000_000
 
 
 def test_nothing_is_given_to_a_claimer_that_is_told_to_stop() -> None:
     clock = RecordingClock()
     with pytest.raises(LedgerStopped):
-        asyncio.run(MemoryLedger(clock, stopped=lambda: True).claim({A: 2 * S}, HOLD))
+        run(MemoryLedger(clock, stopped=lambda: True).claim({A: 2 * S}, HOLD))
     assert clock.naps == []
 
 
@@ -147,7 +148,7 @@ def test_a_settle_is_taken_after_a_stop() -> None:
         stopped.append(True)
         return await ledger.settle(claimed.token, {A: 2 * S})
 
-    assert asyncio.run(main()) == Settled()
+    assert run(main()) == Settled()
 
 
 def test_a_cancelled_claimer_gives_its_place_up() -> None:
@@ -164,7 +165,7 @@ def test_a_cancelled_claimer_gives_its_place_up() -> None:
         await ledger.settle(holding.token, {A: 0})
         return claimed
 
-    assert asyncio.run(main()).claimed_ns == clock.start_ns + S
+    assert run(main()).claimed_ns == clock.start_ns + S
 
 
 def test_a_bad_claim_gives_its_place_up() -> None:
@@ -175,7 +176,7 @@ def test_a_bad_claim_gives_its_place_up() -> None:
             await ledger.claim({A: -1}, HOLD)
         await ledger.claim({A: 0}, HOLD)
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize("waiting", [False, True], ids=["before", "while-waiting"])
@@ -195,11 +196,11 @@ def test_a_closed_ledger_gives_nothing(waiting: bool) -> None:
         with pytest.raises(LedgerError, match="closed"):
             await claim
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_the_same_run_twice_is_the_same() -> None:
-    def run() -> list[Any]:
+    def once() -> list[Any]:
         clock = RecordingClock()
         ledger = MemoryLedger(clock)
         log: list[Any] = []
@@ -214,14 +215,14 @@ def test_the_same_run_twice_is_the_same() -> None:
         async def main() -> None:
             await asyncio.gather(*(one(number, [A, B, IP][number % 3 :] * 3) for number in range(6)))
 
-        asyncio.run(main())
+        run(main())
         return [*log, clock.naps]
 
-    first = run()
-    assert first == run()
+    first = once()
+    assert first == once()
     assert len(first) == 37
 
 
 def test_the_protocol_is_met() -> None:
     make: Callable[[FakeClock], Ledger] = MemoryLedger
-    asyncio.run(make(FakeClock()).close())
+    run(make(FakeClock()).close())

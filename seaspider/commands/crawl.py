@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import sys
 
 from scrapy.commands import crawl
 
-from seaspider.clock import UnsupportedPlatform
-from seaspider.errors import ExitCode, SeaspiderError
-from seaspider.feeds import page_feeds
+from seaspider.commands import edge
+from seaspider.errors import ExitCode
 from seaspider.run import Run
 
 
 class Command(crawl.Command):
+    requires_crawler_process = False  # made below, once the settings are known to be good
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            super().run(args, opts)
-            return
+            super().run(args, opts)  # says how the command is used, exit code 2
         assert self.settings is not None
-        page_feeds(self.settings)
-        assert self.crawler_process
-        crawler = self._create_crawler(args[0])
-        task = self.crawler_process.crawl(crawler, **opts.spargs)
-        assert isinstance(task, asyncio.Task)
-        task.add_done_callback(self._ended)
-        self.crawler_process.start()
-        run = getattr(crawler.spider, "run", None)
-        if self.exitcode == 0 and isinstance(run, Run):
-            self.exitcode = run.exit_code
-        elif self.crawler_process.bootstrap_failed and self.exitcode == 0:
-            self.exitcode = ExitCode.INTERNAL
+        with edge.one_line(self):
+            process = edge.make_process(self.settings)
+            crawler = process.create_crawler(edge.spider_called(process, args[0]))
+            edge.run_to_end(self, process, crawler, **opts.spargs)
+            run = getattr(crawler.spider, "run", None)
+            if isinstance(run, Run):
+                self._end(run)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        """Takes the error that kept the crawl from starting, so that it is one line and not a traceback."""
-        error = None if task.cancelled() else task.exception()
-        if error is None:
-            return
-        self.exitcode = ExitCode.INTERNAL
-        if isinstance(error, UnsupportedPlatform):
-            self.exitcode = ExitCode.USAGE
-        elif isinstance(error, SeaspiderError):
-            self.exitcode = error.exit_code
-        else:
-            raise error
-        print(f"scrapy crawl: {error}", file=sys.stderr)
+    def _end(self, run: Run) -> None:
+        self.exitcode = run.exit_code
+        if self.exitcode == ExitCode.STORE:
+            edge.say(self, run.store.failed)

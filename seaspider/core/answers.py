@@ -18,10 +18,7 @@ _FINAL_FAILURES = frozenset({Reason.TOO_LARGE})
 
 def backoff_s(failures: int, base_s: float, cap_s: float) -> float:
     """base x 2^n seconds, capped. `failures`: n, failures in a row of the host, 1 at the first."""
-    seconds = base_s
-    for _ in range(failures):
-        seconds = min(seconds * 2, cap_s)
-    return min(seconds, cap_s)
+    return min(base_s * 2.0 ** min(failures, 64), cap_s)
 
 
 def pushes_back(status: int) -> bool:

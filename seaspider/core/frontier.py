@@ -1,25 +1,39 @@
 """What happens next: from waiting URLs, robots.txt states and stopped hosts to one turn at a time.
 
 Decides, for the URL whose turn it is, whether it is asked for, its robots.txt is fetched first, or its visit stops
-here; and what an answer means for the other URLs of its host (seed rules: a 403 stops the host, an unknown name or a special
-address ends all its URLs). Never sends, sleeps, writes or reads a clock: `now_ms` (wall clock) comes in, is judged once
-per turn, and what was judged goes into the records. RFC 9309 2.3.1 (which robots.txt states allow what).
+here; and what an answer means for the other URLs of its host (seed rules: a 403 stops the host, an unknown name or a
+special address ends all its URLs). Never sends, sleeps, writes or reads a clock: `now_ms` (wall clock) comes in, is
+judged once per turn, and what was judged goes into the records. RFC 9309 2.3.1 (which robots.txt states allow what).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from seaspider.core.order import RoundRobin
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook, RobotsEntry
 from seaspider.core.robotsfile import RobotsFile
-from seaspider.core.robotsstate import RobotsCause, RobotsReason, RobotsState
+from seaspider.core.robotsstate import RobotsReason, RobotsState
 from seaspider.core.robotswitness import witness
 from seaspider.core.times import parse_rfc3339_ms
+from seaspider.core.turns import NeedsRobots, PageTurn, RobotsFetch, RobotsStop, RobotsTurn, StopTurn, Turn
 from seaspider.core.urls import Url, normalise
 from seaspider.core.visits import Decision, Hop, Visit
+
+__all__ = [
+    "Frontier",
+    "FrontierPolicy",
+    "NeedsRobots",
+    "PageTurn",
+    "RobotsFetch",
+    "RobotsStop",
+    "RobotsTurn",
+    "StopTurn",
+    "Turn",
+    "fetch_stopped",
+]
 
 # The lane of robots.txt fetches on their way to another host: no origin is called so, and none can hold it up.
 _ROBOTS_LANE = ""
@@ -36,70 +50,18 @@ class FrontierPolicy:
     """Requests per host in a run; 0 = no budget."""
 
 
-@dataclass(slots=True, eq=False)
-class RobotsFetch:
-    """One robots.txt on its way, with its own chain of hops. `visit`: the number of the visit it is fetched for."""
-
-    origin: str
-    host: str
-    cause: RobotsCause
-    visit: int | None = None
-    chain: list[Hop] = field(default_factory=list)
-    outcome: Url | RobotsEntry | None = None
-    """What the last answer led to: the next URL to ask, or the origin's entry."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageTurn:
-    """The hop is allowed: ask for it."""
-
-    visit: Visit
-    hop: Hop
-
-
-@dataclass(frozen=True, slots=True)
-class RobotsTurn:
-    """Ask for this hop of a robots.txt fetch."""
-
-    fetch: RobotsFetch
-    hop: Hop
-
-
-@dataclass(frozen=True, slots=True)
-class StopTurn:
-    """The visit ends here, without a request."""
-
-    visit: Visit
-    ending: Ending
-
-
-@dataclass(frozen=True, slots=True)
-class RobotsStop:
-    """The fetch may not go where it was sent: the origin is unreachable, for this reason."""
-
-    fetch: RobotsFetch
-    reason: RobotsReason
-
-
-Turn = PageTurn | RobotsTurn | StopTurn | RobotsStop
-
-
-@dataclass(frozen=True, slots=True)
-class NeedsRobots:
-    """No robots.txt answer is in force for the origin."""
-
-
-_FETCH_STOPPED = {
-    Outcome.BLOCKED: RobotsReason.HOP_BLOCKED,
-    Outcome.DEFERRED: RobotsReason.HOP_BUDGET,
-    Outcome.FAILED: RobotsReason.DNS,
-    Outcome.REFUSED: RobotsReason.SPECIAL_ADDRESS,
+_FETCH_STOPPED: dict[Reason | None, RobotsReason] = {
+    Reason.FORBIDDEN: RobotsReason.HOP_BLOCKED,
+    Reason.BUDGET: RobotsReason.HOP_BUDGET,
+    Reason.CRAWL_DELAY: RobotsReason.HOP_DEFERRED,
+    Reason.DNS: RobotsReason.DNS,
+    Reason.SPECIAL_ADDRESS: RobotsReason.SPECIAL_ADDRESS,
 }
 
 
 def fetch_stopped(obstacle: Ending) -> RobotsReason:
-    """Why an origin is unreachable if a hop of its robots.txt fetch meets what stops every request to a host."""
-    return _FETCH_STOPPED[obstacle.outcome]
+    """Why an origin is unreachable if a hop of its robots.txt fetch meets a fetch_obstacle(), or has no address."""
+    return _FETCH_STOPPED[obstacle.reason]
 
 
 class Frontier:
@@ -136,6 +98,7 @@ class Frontier:
 
     def robots_hop(self, turn: RobotsTurn) -> None:
         """The next hop of a robots.txt fetch. It waits like a visit's hop."""
+        turn.fetch.queued = True
         self._order.push(turn.hop.url.host, _ROBOTS_LANE, turn, goes_on=True)
 
     @property
@@ -152,21 +115,26 @@ class Frontier:
     def next_turn(self, now_ms: int) -> Turn | None:
         """The next turn; None if no URL waits whose origin is not waiting for its robots.txt."""
         task = self._order.next()
+        while isinstance(task, RobotsTurn) and not task.fetch.queued:  # taken over, see under_way()
+            task = self._order.next()
         if task is None:
             return None
         if isinstance(task, Visit):
             return self._turn_of(task, now_ms)
-        obstacle = self.obstacle(task.hop.url.host, now_ms)
+        task.fetch.queued = False
+        obstacle = self.fetch_obstacle(task, now_ms)
         return RobotsStop(task.fetch, fetch_stopped(obstacle)) if obstacle else task
 
     def _turn_of(self, visit: Visit, now_ms: int) -> Turn:
+        kept = None
         if visit.number is None:
             self._visits += 1
             visit.number, visit.started_ms = self._visits, now_ms
             visit.chain.append(Hop(visit.url))
+            kept = _not_yet(visit, now_ms)
         hop = visit.chain[-1]
         awaited, visit.awaited = visit.awaited, None
-        judgement = _not_yet(visit, now_ms) or self.judge(hop, now_ms, awaited)
+        judgement = kept or self.judge(hop, now_ms, awaited)
         if isinstance(judgement, Ending):
             return StopTurn(visit, judgement)
         if judgement is None:
@@ -182,12 +150,12 @@ class Frontier:
         """Whether a hop may be asked for: None if so, else how it ends its visit, or that robots.txt comes first.
 
         The robots.txt entry that decided, its rule and its crawl-delay are written into the hop. `awaited`: the entry
-        to judge by, expired or not; else the one in force.
+        to judge by, although it is over, if none is in force.
         """
         obstacle = self.obstacle(hop.url.host, now_ms)
         if obstacle:
             return obstacle
-        entry = awaited or self._book.in_force(hop.url.origin, now_ms)
+        entry = self._book.in_force(hop.url.origin, now_ms) or awaited
         if entry is None:
             return NeedsRobots()
         hop.robots_id = entry.id
@@ -203,6 +171,7 @@ class Frontier:
 
     def _judge_by_rules(self, hop: Hop, rules: RobotsFile) -> Ending | None:
         token = self._policy.token
+        self.learn_rules(hop.url, rules)
         said = rules.decide(token, hop.url.text)
         seconded = witness(rules, token, hop.url.text)
         hop.decision = Decision.ALLOW if said.allowed else Decision.DISALLOW
@@ -211,10 +180,7 @@ class Frontier:
         hop.crawl_delay_s = rules.crawl_delay_s(token)
         if not said.allowed:
             return Ending(Outcome.DISALLOWED, Reason.ROBOTS_RULE)
-        if (hop.crawl_delay_s or 0) > self._policy.crawl_delay_cap_s:
-            return Ending(Outcome.DEFERRED, Reason.CRAWL_DELAY)
-        self.learn_rules(hop.url, rules)
-        return None
+        return self._too_slow(hop.crawl_delay_s)
 
     def obstacle(self, host: str, now_ms: int) -> Ending | None:
         """What stops every request to a host, whatever its robots.txt says."""
@@ -227,6 +193,19 @@ class Frontier:
         if 0 < self._policy.host_budget <= self._requests.get(host, 0):
             return Ending(Outcome.DEFERRED, Reason.BUDGET)
         return None
+
+    def fetch_obstacle(self, turn: RobotsTurn, now_ms: int) -> Ending | None:
+        """What stops a request of a robots.txt fetch: obstacle(), or a hop to another host that defers its URLs."""
+        url = turn.hop.url
+        obstacle = self.obstacle(url.host, now_ms)
+        entry = self._book.in_force(url.origin, now_ms)
+        if obstacle or url.host == turn.fetch.host or entry is None or entry.state is not RobotsState.PARSED:
+            return obstacle
+        return self._too_slow(self._rules(entry).crawl_delay_s(self._policy.token))
+
+    def _too_slow(self, crawl_delay_s: float | None) -> Ending | None:
+        over = (crawl_delay_s or 0) > self._policy.crawl_delay_cap_s
+        return Ending(Outcome.DEFERRED, Reason.CRAWL_DELAY) if over else None
 
     # --- what the answers mean ---
 
@@ -246,6 +225,11 @@ class Frontier:
         if visit is not None:
             visit.awaited = entry
             self._order.release(fetch.host, fetch.origin)
+
+    def under_way(self, origin: str) -> RobotsFetch | None:
+        """The fetch that the origin's URLs wait for. Who needs it before its next turn may take its last hop over, by
+        clearing `queued`."""
+        return next((fetch for fetch in self._waiting_for if fetch.origin == origin), None)
 
     def waits_for(self, fetch: RobotsFetch) -> bool:
         """Whether URLs of its origin still wait for the fetch to end."""
@@ -268,10 +252,9 @@ class Frontier:
 
     def learn_rules(self, url: Url, rules: RobotsFile) -> None:
         """The crawl-delay in the rules of a URL's origin. One over the cap is not waited for: it defers its URLs."""
-        delay_s = rules.crawl_delay_s(self._policy.token) or 0
-        self._crawl_delays_s.setdefault(url.host, {})[url.origin] = (
-            delay_s if delay_s <= self._policy.crawl_delay_cap_s else 0
-        )
+        delay_s = rules.crawl_delay_s(self._policy.token)
+        waited_s = 0 if delay_s is None or self._too_slow(delay_s) else delay_s
+        self._crawl_delays_s.setdefault(url.host, {})[url.origin] = waited_s
 
     def crawl_delay_s(self, host: str) -> float:
         """The longest crawl-delay known of the host's origins, 0 if none."""
@@ -294,12 +277,9 @@ class Frontier:
 
 
 def _not_yet(visit: Visit, now_ms: int) -> Ending | None:
-    """A pause recorded in an earlier run that is not over yet ends the visit as it did then.
-
-    The other reasons that are not final follow from robots.jsonl, from earlier 403 answers and from the settings.
-    """
+    """A pause recorded in an earlier run that is not over yet ends the visit as it did then, without a request."""
     earlier = visit.earlier
-    if earlier is None or len(visit.chain) > 1 or earlier["reason"] not in (Reason.BACKOFF, Reason.RETRY_AFTER):
+    if earlier is None or earlier["not_before"] is None:
         return None
     until_ms = parse_rfc3339_ms(earlier["not_before"])
     if until_ms <= now_ms:

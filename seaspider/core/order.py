@@ -1,68 +1,17 @@
-"""Whose turn is next: a FIFO per host, rounds over the sorted hosts, and a logical clock.
+"""Whose turn is next: rounds over the sorted hosts, and a logical clock. The FIFO of a host is hostqueue.
 
 Decides the order of requests from pushes, pauses and nothing else: no clock is read, so the same queue and the same
 answers give the same order. The logical clock advances only by the pauses that answers caused; a host that is not due
 on it is passed over, and it moves on only when no host is due. Never sleeps, never asks what a task means.
-
-A task of an origin that is *held* (its robots.txt is on the way) stays where it is until the origin is released.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
-from typing import Generic, TypeVar
+from heapq import heapify, heappop, heappush
+from typing import Generic
 
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _Lane(Generic[T]):
-    """The tasks of one origin of a host, each with its arrival number."""
-
-    next: deque[tuple[int, T]] = field(default_factory=deque)
-    fresh: deque[tuple[int, T]] = field(default_factory=deque)
-    held: bool = False
-
-
-class HostQueue(Generic[T]):
-    """The FIFO of one host. Next hops and further attempts come before new URLs, first come first served."""
-
-    __slots__ = ("_lanes",)
-
-    def __init__(self) -> None:
-        self._lanes: dict[str, _Lane[T]] = {}
-
-    def push(self, origin: str, task: T, number: int, *, goes_on: bool) -> None:
-        lane = self._lanes.setdefault(origin, _Lane())
-        (lane.next if goes_on else lane.fresh).append((number, task))
-
-    def put_back(self, origin: str, task: T) -> None:
-        self._lanes[origin].next.appendleft((0, task))
-
-    def hold(self, origin: str, *, held: bool) -> None:
-        self._lanes.setdefault(origin, _Lane()).held = held
-
-    def pop(self) -> T | None:
-        """The task whose turn it is among the origins that are not held, or None."""
-        first = self._first()
-        return first.popleft()[1] if first is not None else None
-
-    @property
-    def runnable(self) -> bool:
-        return self._first() is not None
-
-    def _first(self) -> deque[tuple[int, T]] | None:
-        free = [lane for lane in self._lanes.values() if not lane.held]
-        lines = [lane.next for lane in free if lane.next] or [lane.fresh for lane in free if lane.fresh]
-        return min(lines, key=lambda line: line[0][0], default=None)
-
-    def __iter__(self) -> Iterator[T]:
-        for lane in self._lanes.values():
-            for _, task in (*lane.next, *lane.fresh):
-                yield task
+from seaspider.core.hostqueue import HostQueue, T
 
 
 class RoundRobin(Generic[T]):
@@ -71,19 +20,25 @@ class RoundRobin(Generic[T]):
     `next()` gives a task of the host whose turn it is, again and again until `took_turn()` says that a request was
     made: a task that ends without one costs its host nothing. `settled()` tells the pause that follows the request.
     Hosts known to share an address share its pause. A host that comes later joins the next round.
+
+    A turn costs the logarithm of the number of hosts, also where all share one address: of these, one at a time is in
+    the round, and the others wait behind it.
     """
 
     def __init__(self) -> None:
         self.clock_ns = 0
-        self._queues: dict[str, HostQueue[T]] = {}
-        self._due_ns: dict[str, int] = {}
-        self._address: dict[str, str] = {}
+        self.pending = 0
+        """How many tasks wait, those of held origins included."""
         self._pushed = 0
+        self._queues: dict[str, HostQueue[T]] = {}
+        # Keys are hosts and addresses ("ip:..."); a host of unknown address is its own key.
+        self._due_ns: dict[str, int] = {}
+        self._address_key: dict[str, str] = {}
         self._waiting: list[tuple[int, str]] = []
-        self._round: deque[str] = deque()
+        self._behind: dict[str, list[str]] = {}
+        self._round: list[tuple[str, str]] = []
         self._scheduled: set[str] = set()
         self._turn_of: str | None = None
-        self.pending = 0
 
     def push(self, host: str, origin: str, task: T, *, goes_on: bool = False) -> None:
         """Queues a task of `origin` at `host`; `goes_on`: a next hop or another attempt, before new URLs."""
@@ -98,7 +53,8 @@ class RoundRobin(Generic[T]):
         self._queues[host].put_back(origin, task)
 
     def hold(self, host: str, origin: str) -> None:
-        self._queues.setdefault(host, HostQueue()).hold(origin, held=True)
+        """From now on no task of the origin, which is of the host whose turn it is, gets a turn."""
+        self._queues[host].hold(origin, held=True)
 
     def release(self, host: str, origin: str) -> None:
         self._queues[host].hold(origin, held=False)
@@ -128,19 +84,20 @@ class RoundRobin(Generic[T]):
 
     def settled(self, host: str, address: str, host_pause_ns: int, address_pause_ns: int) -> None:
         """A request to `host` at `address` is over; neither is due before its pause has passed on the logical clock."""
-        self._address[host] = address
+        self._address_key[host] = "ip:" + address
         for key, pause_ns in ((host, host_pause_ns), ("ip:" + address, address_pause_ns)):
-            self._due_ns[key] = max(self._due_ns.get(key, 0), self.clock_ns + pause_ns)
+            self._due_ns[key] = max(self._due(key), self.clock_ns + pause_ns)
 
     def __iter__(self) -> Iterator[T]:
         """All tasks that still wait, by host."""
         for host in sorted(self._queues):
             yield from self._queues[host]
 
-    def _due(self, host: str) -> int:
-        address = self._address.get(host)
-        due = self._due_ns.get(host, 0)
-        return due if address is None else max(due, self._due_ns["ip:" + address])
+    def _due(self, key: str) -> int:
+        return self._due_ns.get(key, 0)
+
+    def _host_is_due(self, host: str) -> bool:
+        return max(self._due(host), self._due(self._address_key.get(host, host))) <= self.clock_ns
 
     def _schedule(self, host: str) -> None:
         if host not in self._scheduled and self._queues[host].runnable:
@@ -148,28 +105,44 @@ class RoundRobin(Generic[T]):
             heappush(self._waiting, (self._due(host), host))
 
     def _next_host(self) -> str | None:
-        while True:
-            while self._round:
-                host = self._round.popleft()
-                if self._due(host) <= self.clock_ns:
-                    return host
-                heappush(self._waiting, (self._due(host), host))
-            if not self._start_round():
-                return None
+        while self._round or self._start_round():
+            host, key = heappop(self._round)
+            behind = self._behind.get(key)
+            if self._due(key) > self.clock_ns:
+                if behind is not None:
+                    heappush(behind, host)
+                heappush(self._waiting, (self._due(key), key))
+                continue
+            if behind:
+                heappush(self._round, (heappop(behind), key))
+            elif behind is not None:
+                del self._behind[key]
+            if self._host_is_due(host):
+                return host
+            heappush(self._waiting, (self._due(host), host))
+        return None
 
     def _start_round(self) -> bool:
-        """Fills the round with the due hosts, moving the clock on if there is none. False: no host waits at all.
+        """Fills the round with what may be due, moving the clock on if nothing is. False: no host waits at all.
 
-        A heap entry is a lower bound of its host's due time (a pause may have come since), so it is looked at again.
+        The time of a heap entry is a lower bound (a pause may have come since), so `_next_host` looks at it again.
         """
         ready: list[str] = []
         while self._waiting and (not ready or self._waiting[0][0] <= self.clock_ns):
-            entry, host = heappop(self._waiting)
-            due = self._due(host)
-            if due > max(entry, self.clock_ns):
-                heappush(self._waiting, (due, host))
-                continue
-            self.clock_ns = max(self.clock_ns, due)
-            ready.append(host)
-        self._round = deque(sorted(ready))
+            entry_ns, key = heappop(self._waiting)
+            if key in self._address_key:
+                self._wait_behind(self._address_key[key], key, entry_ns)
+            else:
+                self.clock_ns = max(self.clock_ns, entry_ns)
+                ready.append(key)
+        self._round = [(heappop(self._behind[key]) if key in self._behind else key, key) for key in ready]
+        heapify(self._round)
         return bool(ready)
+
+    def _wait_behind(self, address_key: str, host: str, entry_ns: int) -> None:
+        """The host's own pause is over (at `entry_ns`); that of its address may not be."""
+        if address_key in self._behind:
+            heappush(self._behind[address_key], host)
+        else:
+            self._behind[address_key] = [host]
+            heappush(self._waiting, (max(entry_ns, self._due(address_key)), address_key))

@@ -57,12 +57,16 @@ class Lost:
 
 
 @dataclass(slots=True)
-class _Key:
-    """Resting until `rest_ns`, and held by `token` until that settles or `lapse_ns` comes, a dead holder's end."""
+class KeyState:
+    """Resting until `rest_ns`, and held by `token` until that settles or `lapse_ns` comes, a dead holder's end.
+
+    `pause_ns` is the pause behind the latest of these; it starts anew where the clock does (another boot).
+    """
 
     rest_ns: int
     lapse_ns: int = 0
     token: Token | None = None
+    pause_ns: int = 0
 
     @property
     def free_ns(self) -> int:
@@ -70,16 +74,23 @@ class _Key:
 
 
 class ClaimTable:
-    """The claims and rests of all keys, as one mutable value. A key nobody uses or rests is free and not kept."""
+    """The claims and rests of keys, as one mutable value. A key nobody uses or rests is free and not kept.
 
-    def __init__(self) -> None:
-        self._keys: dict[str, _Key] = {}
+    `keys`: those known so far; a ledger that keeps them elsewhere brings the keys of one claim and takes them back.
+    """
+
+    def __init__(self, keys: Mapping[str, KeyState] | None = None) -> None:
+        self._keys = dict(keys or {})
         self._claims = 0
         self._sweep_at = 64
 
     def __len__(self) -> int:
         """How many keys are kept in mind."""
         return len(self._keys)
+
+    @property
+    def keys(self) -> dict[str, KeyState]:
+        return dict(self._keys)
 
     def claim(self, pauses_ns: Mapping[str, int], holder: str, now_ns: int, hold_ns: int) -> Claimed | Wait | Busy:
         """Take every key of `pauses_ns` (key -> pause in force, ns) for `holder`, or touch none of them.
@@ -97,7 +108,7 @@ class ClaimTable:
         self._claims += 1
         token = Token(f"{holder}:{self._claims}")
         for key, pause_ns in pauses_ns.items():
-            self._keys[key] = _Key(now_ns, now_ns + hold_ns + pause_ns, token)
+            self._keys[key] = KeyState(now_ns, now_ns + hold_ns + pause_ns, token, pause_ns)
         return Claimed(token, now_ns, now_ns + hold_ns)
 
     def settle(self, token: Token, now_ns: int, pauses_ns: Mapping[str, int]) -> Settled | Lost:
@@ -111,8 +122,9 @@ class ClaimTable:
             raise ValueError(f"a settle needs pauses from 0 ns: {dict(pauses_ns)}")
         lost = []
         for key, pause_ns in sorted(pauses_ns.items()):
-            entry = self._keys.setdefault(key, _Key(now_ns))
-            entry.rest_ns = max(entry.rest_ns, now_ns + pause_ns)
+            entry = self._keys.setdefault(key, KeyState(now_ns))
+            if now_ns + pause_ns > entry.rest_ns:
+                entry.rest_ns, entry.pause_ns = now_ns + pause_ns, max(pause_ns, entry.pause_ns)
             if entry.token == token and now_ns < entry.lapse_ns:
                 entry.token, entry.lapse_ns = None, 0
             else:

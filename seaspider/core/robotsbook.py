@@ -7,7 +7,7 @@ RFC 9309 section 2.4 (caching); RFC 9110 section 13.1 and RFC 9111 sections 4.3.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -174,6 +174,11 @@ class RobotsBook:
         self._policy = policy
         self._current: dict[str, RobotsEntry] = {}
         self._body: dict[str, RobotsEntry] = {}
+        self._readable: Callable[[RobotsEntry], bool] = lambda entry: True
+
+    def read_bodies_by(self, readable: Callable[[RobotsEntry], bool]) -> None:
+        """`readable`: whether the bytes of a parsed entry can be had. If not, it is not in force and not renewed."""
+        self._readable = readable
 
     def load(self, row: Mapping[str, Any]) -> RobotsEntry:
         """Put an earlier line of robots.jsonl. Raises RobotsRowError; the book is unchanged then."""
@@ -206,7 +211,15 @@ class RobotsBook:
         entry = self._current.get(origin)
         if entry is None or not entry.fetched_at_ms - CLOCK_TOLERANCE_MS <= now_ms < entry.expires_at_ms:
             return None
-        if entry.state is RobotsState.PARSED and origin not in self._body:
+        if entry.state is RobotsState.PARSED and self._with_body(origin) is None:
+            return None
+        return entry
+
+    def _with_body(self, origin: str) -> RobotsEntry | None:
+        """The last parsed entry of the origin, if it can be read."""
+        entry = self._body.get(origin)
+        if entry is not None and not self._readable(entry):
+            self.lose_body(origin)
             return None
         return entry
 
@@ -225,7 +238,7 @@ class RobotsBook:
         Empty unless the last answer that was no failure was parsed, its body is known and came from this very URL: a
         redirecting URL never saw that ETag. A value that is no entity tag, or no HTTP-date, is not sent back.
         """
-        entry = self._body.get(origin)
+        entry = self._with_body(origin)
         if entry is None or entry.body_url != (url or f"{origin}/robots.txt"):
             return ()
         headers = []

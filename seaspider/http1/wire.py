@@ -36,7 +36,7 @@ class Wire:
         family = socket.AF_INET if literal.version == 4 else socket.AF_INET6
         self._socket = socket.socket(family, socket.SOCK_STREAM)
         self._socket.setblocking(False)
-        # Else the request waits for the peer's delayed ACK of the handshake's last record, some 40 ms.
+        # Else a request over TLS may wait some 40 ms for the acknowledgement of the handshake's last record.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._tls: ssl.SSLObject | None = None
         self._incoming = ssl.MemoryBIO()

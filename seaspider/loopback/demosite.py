@@ -95,7 +95,7 @@ _QUEUE: tuple[str | _Line, ...] = (
     _Line(
         "ferry.test/to-treasure",
         "disallowed",
-        "a redirect to what another host forbids: stops there",
+        "a redirect to what another host forbids",
         "robots-rule",
         final=("reef.test", "/treasure/map"),
     ),
@@ -115,7 +115,7 @@ _QUEUE: tuple[str | _Line, ...] = (
     "",
     "# Lines that lead nowhere.",
     _Line("atlantis.test/", "failed", "no such name", "dns"),
-    _Line("siren.test/", "refused", "its name leads to a link-local address: nothing is sent", "special-address"),
+    _Line("siren.test/", "refused", "its name has a link-local address: not asked", "special-address"),
     _Line("HTTP://Harbour.test:{port}/./#quay", "duplicate", "another spelling of the first URL"),
     _Line("ftp://harbour.test/charts.zip", "rejected", "neither http nor https", "scheme"),
 )

@@ -37,7 +37,6 @@ class HopMiddleware:
         if not isinstance(ours.what, PageTurn):
             return response
         visit, hop = ours.what.visit, ours.what.hop
-        self._look_at_status(hop.url, response)
         target = self._target(hop.url, response, [hop.url.text for hop in visit.chain])
         if target is None:
             return response
@@ -46,7 +45,6 @@ class HopMiddleware:
     def _other(self, request: Request, response: Response) -> Request | Response:
         """A request of another part is redirected as Scrapy does it: a new Request, which is judged anew."""
         url = normalise(request.url)
-        self._look_at_status(url, response)
         if request.meta.get("dont_redirect") or response.status in request.meta.get("handle_httpstatus_list", ()):
             return response
         if request.meta.get("handle_httpstatus_all"):
@@ -54,10 +52,6 @@ class HopMiddleware:
         seen = (*request.meta.get(_SEEN, ()), url.text)
         target = self._target(url, response, seen)
         return response if target is None else request.replace(url=target.text, meta={**request.meta, _SEEN: seen})
-
-    def _look_at_status(self, url: Url, response: Response) -> None:
-        if response.status == 403:
-            self._run.frontier.forbidden(url.host, self._run.clock.wall_ms())
 
     def _target(self, url: Url, response: Response, seen: list[str] | tuple[str, ...]) -> Url | None:
         """Where the answer sends the visit; None if it is final. Raises VisitStopped."""

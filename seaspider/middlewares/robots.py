@@ -31,6 +31,9 @@ from seaspider.store import File
 
 logger = logging.getLogger(__name__)
 
+POLL_S = 0.02
+"""How often a request of another part looks whether a fetch is over that a turn has under way."""
+
 
 class RobotsMiddleware:
     def __init__(self, crawler: Crawler) -> None:
@@ -61,7 +64,7 @@ class RobotsMiddleware:
         return None
 
     def _permit_robots(self, request: Request, turn: RobotsTurn, *, in_turn: bool) -> None:
-        obstacle = self._run.frontier.obstacle(turn.hop.url.host, self._run.clock.wall_ms())
+        obstacle = self._run.frontier.fetch_obstacle(turn, self._run.clock.wall_ms())
         if obstacle:
             raise VisitStopped(obstacle)
         conditional = self._run.desk.conditional_headers(turn.fetch, turn.hop.url)
@@ -147,7 +150,12 @@ class RobotsMiddleware:
         return None
 
     async def _fetch_and_judge(self, hop: Hop) -> Ending | NeedsRobots | None:
-        turn = self._run.frontier.new_fetch(hop.url, self._run.clock.wall_ms(), None)
+        turn = await self._under_way(hop.url.origin)
+        if turn is None:
+            judgement = self._run.frontier.judge(hop, self._run.clock.wall_ms())
+            if not isinstance(judgement, NeedsRobots):
+                return judgement
+            turn = self._run.frontier.new_fetch(hop.url, self._run.clock.wall_ms(), None)
         try:
             await self._crawler.engine.download_async(self._robots_request(turn))
         except Interrupted:
@@ -157,6 +165,20 @@ class RobotsMiddleware:
         outcome = turn.fetch.outcome
         awaited = None if isinstance(outcome, Url) else outcome
         return self._run.frontier.judge(hop, self._run.clock.wall_ms(), awaited)
+
+    async def _under_way(self, origin: str) -> RobotsTurn | None:
+        """Waits for a request that a turn made for the same robots.txt, then goes on from there: it is asked once.
+
+        The next hop of that fetch, if any, is the caller's to ask: no turn is given out before its request is over.
+        """
+        while (fetch := self._run.frontier.under_way(origin)) is not None:
+            if fetch.queued:
+                fetch.queued = False
+                return RobotsTurn(fetch, fetch.chain[-1])
+            if self._run.stopped() or self._run.store.failed is not None:
+                raise Interrupted(f"stopped while waiting for robots.txt of {origin}")
+            await self._run.clock.sleep(POLL_S)
+        return None
 
 
 def _rule(hop: Hop) -> str:

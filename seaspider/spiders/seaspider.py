@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from scrapy import Request, Spider
@@ -15,7 +16,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from seaspider import guard
+from seaspider import feeds, guard
+from seaspider.arguments import Arguments
 from seaspider.core import links
 from seaspider.core.answers import answer_ending, backoff_s, failure_ending
 from seaspider.core.frontier import PageTurn, RobotsTurn, StopTurn
@@ -42,6 +44,8 @@ class SeaspiderSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SeaspiderSpider:
         """Takes the arguments of README, "Arguments". Raises a SeaspiderError; nothing was asked of anybody then."""
         guard.check(crawler.settings)
+        feeds.complete(crawler.settings)
+        feeds.check(crawler.settings, Path(Arguments.read(kwargs).store))
         run = with_queue(crawler.settings, kwargs)
         spider = super().from_crawler(crawler, *args)
         spider.run = run
@@ -79,12 +83,11 @@ class SeaspiderSpider(Spider):
         if isinstance(error, ExchangeFailed):
             visit.chain[-1].error = error.reason
             return self._closed(visit, failure_ending(error.reason, self.run.clock.wall_ms(), self._backoff_s()))
-        self.run.tally.interrupted += 1
-        if not isinstance(error, Interrupted | StoreError):
+        if isinstance(error, StoreError):
+            logger.error("%s", error)
+        elif not isinstance(error, Interrupted):
             self.run.tally.errors += 1
             logger.error("%s: not finished: %r", visit.url.text, error, exc_info=error)
-        elif isinstance(error, StoreError):
-            logger.error("%s", error)
         return iter(())
 
     def _closed(self, visit: Visit, ending: Ending, response: Response | None = None) -> Iterator[Page | Link]:
@@ -123,7 +126,7 @@ class SeaspiderSpider(Spider):
             page=visit.final_url,
             depth=visit.depth,
             followed=self.run.followed,
-            seen=self.run.known.__contains__,
+            seen=self.run.is_known,
         )
         return rows
 
@@ -157,5 +160,5 @@ def _texts(response: Response, name: str) -> list[str]:
 def _feeds_want_links(crawler: Crawler) -> bool:
     """Whether a feed's item_classes names Link."""
     names = {f"{Link.__module__}.{Link.__qualname__}", Link}
-    feeds = crawler.settings.getdict("FEEDS").values()
-    return any(item_class in names for feed in feeds for item_class in feed.get("item_classes") or ())
+    wanted = crawler.settings.getdict("FEEDS").values()
+    return any(item_class in names for feed in wanted for item_class in feed.get("item_classes") or ())
