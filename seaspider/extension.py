@@ -14,7 +14,6 @@ from seaspider.core.frontier import PageTurn, RobotsTurn, StopTurn
 from seaspider.core.robotsstate import RobotsReason
 from seaspider.core.urls import Url
 from seaspider.core.visits import Visit
-from seaspider.errors import Interrupted
 from seaspider.run import Run, without_queue
 
 STORE_ERROR = "store-error"
@@ -86,9 +85,9 @@ class Seaspider:
         turn.fetch.outcome = recorded = self.run.desk.record(entry)
         self.run.frontier.robots_known(turn.fetch, recorded)
 
-    def robots_lost(self, turn: RobotsTurn, error: BaseException) -> None:
-        """A fetch whose end RobotsMiddleware did not see, because another middleware stopped it: unreachable."""
-        if self.run.frontier.waits_for(turn.fetch) and not isinstance(error, Interrupted):
+    def robots_lost(self, turn: RobotsTurn) -> None:
+        """A fetch whose end RobotsMiddleware did not see, because another part stopped it: unreachable."""
+        if self.run.frontier.waits_for(turn.fetch):
             turn.fetch.outcome = self.run.desk.failed(turn.fetch, RobotsReason.ABORTED)
             self.robots_ended(turn)
 

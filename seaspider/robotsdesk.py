@@ -33,7 +33,6 @@ class RobotsDesk:
         book: RobotsBook,
         store: Store,
         clock: Clock,
-        *,
         run: int,
         last_id: int,
         max_redirects: int,

@@ -63,26 +63,13 @@ class Run:
         self._known: set[str] = set()
         self.permits = Permits()
         self.log = RequestLog(store, clock, number)
-        self.desk = RobotsDesk(
-            _robots_policy(config),
-            book,
-            store,
-            clock,
-            run=number,
-            last_id=past.robots_ids,
-            max_redirects=config.robots_max_redirects,
-        )
+        policy, last_id = _robots_policy(config), past.robots_ids
+        self.desk = RobotsDesk(policy, book, store, clock, number, last_id, config.robots_max_redirects)
         order: RoundRobin[Visit | RobotsTurn] = RoundRobin()
         self.frontier = Frontier(_frontier_policy(config), book, self.desk.rules, order)
-        self.door = Door(
-            config,
-            clock,
-            SystemResolver(config.resolve, config.dns_timeout_s),
-            MemoryLedger(clock, holder=f"{os.getpid()}", stopped=self._is_stopped),
-            self.frontier,
-            self.permits,
-            self.log,
-        )
+        resolver = SystemResolver(config.resolve, config.dns_timeout_s)
+        ledger = MemoryLedger(clock, holder=f"{os.getpid()}", stopped=self._is_stopped)
+        self.door = Door(config, clock, resolver, ledger, self.frontier, self.permits, self.log)
 
     def _is_stopped(self) -> bool:
         return self.stopped()

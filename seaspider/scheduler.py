@@ -6,6 +6,7 @@ depends on answers and never on time. Never answers "later": waiting happens in 
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from contextlib import suppress
 
@@ -19,6 +20,8 @@ from seaspider.errors import StoreError
 from seaspider.extension import NextHop, Seaspider
 from seaspider.scrapyhooks import busy
 from seaspider.spiders.seaspider import SeaspiderSpider
+
+logger = logging.getLogger(__name__)
 
 
 class Scheduler(BaseScheduler):
@@ -75,10 +78,23 @@ class Scheduler(BaseScheduler):
 
     def _next_turn(self) -> Request | None:
         frontier = self._run.frontier
-        while (turn := frontier.next_turn(self._run.clock.wall_ms())) is not None:
+        while True:
+            turn = frontier.next_turn(self._run.clock.wall_ms())
+            if turn is None and not self._end_lost_fetches():
+                return None
             if isinstance(turn, RobotsStop):
                 turn.fetch.outcome = self._run.desk.failed(turn.fetch, turn.reason)
                 self._seaspider.robots_ended(RobotsTurn(turn.fetch, turn.fetch.chain[-1]))
-                continue
-            return self._seaspider.mark(self._spider.request(turn), turn, in_turn=True)
-        return None
+            elif turn is not None:
+                return self._seaspider.mark(self._spider.request(turn), turn, in_turn=True)
+
+    def _end_lost_fetches(self) -> bool:
+        """Nothing is in flight and URLs wait for a robots.txt: its Request was dropped on the way by another part.
+
+        Such an origin is unreachable; else the crawl would wait for ever.
+        """
+        lost = self._run.frontier.fetches_under_way
+        for fetch in lost:
+            logger.warning("robots.txt of %s: its request was dropped by another part of the crawl", fetch.origin)
+            self._seaspider.robots_lost(RobotsTurn(fetch, fetch.chain[-1]))
+        return bool(lost)

@@ -195,7 +195,7 @@ def test_settings_of_later_work_are_accepted_and_reported():
         "SEASPIDER_GATE_MIN_HOSTS": "100",
         "SEASPIDER_GATE_MAX_PER_HOST": "5",
         "SEASPIDER_GATE_MIN_BREADTH": "1000",
-        "SEASPIDER_LEDGER": "/tmp/ledger.db",
+        "SEASPIDER_LEDGER": "ledger.db",
     }
     assert set(NO_EFFECT_YET) == set(values)
     settings = project(**values)

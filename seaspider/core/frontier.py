@@ -231,6 +231,11 @@ class Frontier:
         clearing `queued`."""
         return next((fetch for fetch in self._waiting_for if fetch.origin == origin), None)
 
+    @property
+    def fetches_under_way(self) -> list[RobotsFetch]:
+        """The fetches that URLs wait for."""
+        return list(self._waiting_for)
+
     def waits_for(self, fetch: RobotsFetch) -> bool:
         """Whether URLs of its origin still wait for the fetch to end."""
         return fetch in self._waiting_for

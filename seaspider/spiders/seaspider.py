@@ -149,8 +149,8 @@ class SeaspiderSpider(Spider):
         ours = seaspider.ours(failure.request)  # type: ignore[attr-defined]
         if isinstance(failure.value, StoreError):
             logger.error("%s", failure.value)
-        elif failure.value is not None and ours is not None and isinstance(ours.what, RobotsTurn):
-            seaspider.robots_lost(ours.what, failure.value)
+        elif ours is not None and isinstance(ours.what, RobotsTurn) and not isinstance(failure.value, Interrupted):
+            seaspider.robots_lost(ours.what)
 
 
 def _texts(response: Response, name: str) -> list[str]:
