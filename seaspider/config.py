@@ -19,6 +19,7 @@ from seaspider.core.links import FollowMode
 from seaspider.core.robotsagents import is_product_token
 from seaspider.errors import SettingError
 from seaspider.settingreader import SettingReader
+from seaspider.sqliteledger import default_path
 
 FOLLOW_MODES: Final = tuple(map(str, FollowMode))
 ORDERS: Final = ("round-robin",)
@@ -56,7 +57,6 @@ NO_EFFECT_YET: Final = (
     "SEASPIDER_GATE_MIN_HOSTS",
     "SEASPIDER_GATE_MAX_PER_HOST",
     "SEASPIDER_GATE_MIN_BREADTH",
-    "SEASPIDER_LEDGER",
 )
 _PREFIX = "SEASPIDER_"
 
@@ -84,6 +84,8 @@ class Config:
     max_pages: int
     order: str
     host_budget: int
+    ledger: str
+    """Path of the ledger's file, or IN_MEMORY."""
     allowed_networks: tuple[Network, ...]
     resolve: Mapping[str, tuple[str, ...]]
     timeout_s: float
@@ -120,6 +122,7 @@ class Config:
             max_pages=read.count("SEASPIDER_MAX_PAGES"),
             order=read.choice("SEASPIDER_ORDER", ORDERS, LATER_ORDERS),
             host_budget=read.count("SEASPIDER_HOST_BUDGET"),
+            ledger=_ledger(read),
             allowed_networks=read.networks("SEASPIDER_ALLOWED_NETWORKS"),
             resolve=read.addresses("SEASPIDER_RESOLVE"),
             timeout_s=read.seconds("DOWNLOAD_TIMEOUT", above=0),
@@ -162,7 +165,14 @@ def _check_later(read: SettingReader) -> None:
     read.count("SEASPIDER_GATE_MIN_HOSTS")
     read.count("SEASPIDER_GATE_MAX_PER_HOST")
     read.count("SEASPIDER_GATE_MIN_BREADTH", most=1000)
-    read.text("SEASPIDER_LEDGER")
+
+
+def _ledger(read: SettingReader) -> str:
+    """The user's own ledger unless a file is named; what looks like a URL is no file."""
+    named = read.text("SEASPIDER_LEDGER")
+    if named is not None and "://" in named:
+        raise SettingError("SEASPIDER_LEDGER", named, "must be a file (other ledgers are not available yet)")
+    return named or str(default_path())
 
 
 def _contact(read: SettingReader) -> str | None:

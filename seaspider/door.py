@@ -18,7 +18,7 @@ from scrapy import Request
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
-from seaspider import http1
+from seaspider import faultpoints, http1
 from seaspider.clock import Clock
 from seaspider.config import Config
 from seaspider.core.addresses import SpecialAddressError, choose
@@ -34,10 +34,14 @@ from seaspider.permits import Asked, Clearance, Permit, Permits
 from seaspider.requestlog import RequestLog
 from seaspider.resolver import ResolveError, Resolver
 
-HOLD_SLACK_S = 10
-"""A claim outlives the exchange's time-out by so much, for a busy machine."""
+HOLD_SLACK_S = 2
+"""A claim outlives the exchange's time-out by so much. A settle that comes later still only lengthens the rest."""
 
 _SET_BY_THE_DOOR = frozenset({b"host", b"connection", b"accept-encoding", b"content-length", b"transfer-encoding"})
+
+
+class _StaleClaim(Exception):
+    """A claim was over before the first byte; nothing was sent."""
 
 
 class Door:
@@ -78,8 +82,7 @@ class Door:
             addresses = await self._resolve(permit.hop.url)
             ip = self._choose(permit.hop.url, addresses)
             permit.hop.ip = ip
-            claimed = await self._claim(permit.hop.url, ip)
-            asked = await self._ask(permit, ip, addresses, octets, claimed)
+            asked = await self._ask_in_time(permit, ip, addresses, octets)
         if asked.error is not None:
             raise ExchangeFailed(request.url, asked.error, asked.detail)
         return _response(request, ip, asked)
@@ -132,6 +135,16 @@ class Door:
         except LedgerStopped as error:
             raise Interrupted(f"stopped before {url.text} was asked for") from error
 
+    async def _ask_in_time(self, permit: Permit, ip: str, addresses: Sequence[str], octets: bytes) -> Asked:
+        """Claims and asks. A process that was paused for so long that its claim is over before the first byte claims
+        anew: others may have asked meanwhile."""
+        while True:
+            claimed = await self._claim(permit.hop.url, ip)
+            try:
+                return await self._ask(permit, ip, addresses, octets, claimed)
+            except _StaleClaim:
+                continue
+
     async def _ask(self, permit: Permit, ip: str, addresses: Sequence[str], octets: bytes, claimed: Claimed) -> Asked:
         """One exchange, recorded before it, and its settle, which comes whatever happens; the pause follows the answer.
 
@@ -170,7 +183,8 @@ class Door:
         def before_send() -> None:
             now_ns = self._clock.boot_ns()
             if now_ns > claimed.hold_until_ns:
-                raise Interrupted(f"the claim was over before {url.text} was asked for")
+                raise _StaleClaim
+            faultpoints.reached("before send")
             sent_ns.append(now_ns)
 
         try:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from seaspider import faultpoints
 from seaspider.core.records import FORMAT, to_line
 from seaspider.errors import StoreError
 
@@ -56,19 +57,30 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._dirty = False
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def append(self, record: Mapping[str, Any], *, sync: bool) -> None:
         """Adds one line; `sync`: it is on the disk when this returns. Raises OSError; the line is not there then."""
         rest = line = to_line(record)
+        faultpoints.reached(f"before write {self.path.name}")
         try:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError:
             self._take_back(len(line) - len(rest))
             raise
+        self._dirty = True
+        faultpoints.reached(f"after write {self.path.name}")
         if sync:
+            self.sync()
+
+    def sync(self) -> None:
+        """What was added is on the disk when this returns. Raises OSError."""
+        if self._dirty:
             os.fdatasync(self._descriptor)
+            self._dirty = False
+            faultpoints.reached(f"after sync {self.path.name}")
 
     def _take_back(self, written: int) -> None:
         """A full disk may have taken a part. If that cannot be undone, it is a torn end and is cut next time."""

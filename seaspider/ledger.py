@@ -16,6 +16,10 @@ SLICE_NS: Final = NS_PER_S // 4
 """The longest sleep between two looks at whether to stop, and at a key somebody holds."""
 
 
+IN_MEMORY: Final = ":memory:"
+"""In the place of a file's path: a MemoryLedger."""
+
+
 class LedgerError(Exception):
     """The ledger gives no claim; nothing may be sent."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -24,15 +23,16 @@ from seaspider.core.times import MS_PER_S
 from seaspider.core.urls import Url, normalise
 from seaspider.core.visits import Visit
 from seaspider.door import Door
-from seaspider.errors import ExitCode, QueueFileError
+from seaspider.errors import ExitCode, QueueFileError, SettingError
 from seaspider.history import History
 from seaspider.items import Page
-from seaspider.ledger import MemoryLedger
+from seaspider.ledger import IN_MEMORY, Ledger, MemoryLedger
 from seaspider.permits import Permits
 from seaspider.queuefile import QueueFile
 from seaspider.requestlog import RequestLog
 from seaspider.resolver import SystemResolver
 from seaspider.robotsdesk import RobotsDesk
+from seaspider.sqliteledger import LedgerFileError, SqliteLedger
 from seaspider.store import File, FolderStore, NoStore, Store
 from seaspider.tally import Tally
 
@@ -68,8 +68,22 @@ class Run:
         order: RoundRobin[Visit | RobotsTurn] = RoundRobin()
         self.frontier = Frontier(_frontier_policy(config), book, self.desk.rules, order)
         resolver = SystemResolver(config.resolve, config.dns_timeout_s)
-        ledger = MemoryLedger(clock, holder=f"{os.getpid()}", stopped=self._is_stopped)
-        self.door = Door(config, clock, resolver, ledger, self.frontier, self.permits, self.log)
+        self.ledger = self._open_ledger()
+        self.door = Door(config, clock, resolver, self.ledger, self.frontier, self.permits, self.log)
+
+    def _open_ledger(self) -> Ledger:
+        path = self.config.ledger
+        if path == IN_MEMORY:
+            return MemoryLedger(self.clock, stopped=self._is_stopped)
+        try:
+            return SqliteLedger(Path(path), self.clock, stopped=self._is_stopped)
+        except LedgerFileError as error:
+            raise SettingError("SEASPIDER_LEDGER", path, f"cannot be used: {error}") from error
+
+    async def close(self) -> None:
+        """Gives back the store and the ledger."""
+        self.store.close()
+        await self.ledger.close()
 
     def _is_stopped(self) -> bool:
         return self.stopped()

@@ -13,8 +13,10 @@ from contextlib import suppress
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import Deferred
 
-from seaspider import manifest
+from seaspider import manifest, scrapyhooks
 from seaspider.core.frontier import RobotsStop, RobotsTurn
 from seaspider.errors import StoreError
 from seaspider.extension import NextHop, Seaspider
@@ -46,10 +48,10 @@ class Scheduler(BaseScheduler):
             with suppress(StoreError):
                 manifest.start(self._run)
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str) -> Deferred[None]:
         if self._run.queue is not None:
             manifest.end(self._run, reason, self._crawler.stats)
-        self._run.store.close()
+        return deferred_from_coro(self._run.close())
 
     def has_pending_requests(self) -> bool:
         return bool(self._others) or (self._run.store.failed is None and self._run.frontier.pending > 0)
@@ -89,11 +91,11 @@ class Scheduler(BaseScheduler):
                 return self._seaspider.mark(self._spider.request(turn), turn, in_turn=True)
 
     def _end_lost_fetches(self) -> bool:
-        """Nothing is in flight and URLs wait for a robots.txt: its Request was dropped on the way by another part.
+        """If nothing is in flight and URLs wait for a robots.txt, its Request was dropped on the way by another part.
 
         Such an origin is unreachable; else the crawl would wait for ever.
         """
-        lost = self._run.frontier.fetches_under_way
+        lost = [] if scrapyhooks.busy(self._crawler) else self._run.frontier.fetches_under_way
         for fetch in lost:
             logger.warning("robots.txt of %s: its request was dropped by another part of the crawl", fetch.origin)
             self._seaspider.robots_lost(RobotsTurn(fetch, fetch.chain[-1]))

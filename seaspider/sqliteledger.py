@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Event
 from typing import ParamSpec, TypeVar
 
+from seaspider import faultpoints
 from seaspider.clock import Clock
 from seaspider.core.politeness import Claimed, ClaimTable, KeyState, Lost, Settled, Token
 from seaspider.core.times import NS_PER_S
@@ -133,7 +134,11 @@ class SqliteLedger(WaitingLedger):
             answer = table.claim(pauses_ns, f"{self._holder}-{self._claims}", now_ns, hold_ns)
             if changed or isinstance(answer, Claimed):
                 self._save(connection, table)
-        return answer if isinstance(answer, Claimed) else answer.until_ns
+                faultpoints.reached("before commit claim")
+        if not isinstance(answer, Claimed):
+            return answer.until_ns
+        faultpoints.reached("after commit claim")
+        return answer
 
     def _settle_once(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:
         with self._transaction() as connection:
@@ -141,6 +146,8 @@ class SqliteLedger(WaitingLedger):
             table, _ = self._load(connection, pauses_ns, now_ns)
             answer = table.settle(token, now_ns, pauses_ns)
             self._save(connection, table)
+            faultpoints.reached("before commit settle")
+        faultpoints.reached("after commit settle")
         return answer
 
     def _load(self, connection: sqlite3.Connection, keys: Mapping[str, int], now_ns: int) -> tuple[ClaimTable, bool]:

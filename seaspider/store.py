@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from seaspider import journal
+from seaspider import faultpoints, journal
 from seaspider.errors import StoreError, StoreInUse
 from seaspider.journal import JournalFile, Row
 
@@ -30,8 +30,10 @@ class File(StrEnum):
     LINKS = "links.jsonl"
 
 
-# Written through to the disk before anything goes on; the others are on their way to it when a page line is.
+# Written through to the disk before anything goes on.
 _SYNCED = frozenset({File.MANIFEST, File.INTENTS, File.PAGES, File.ROBOTS})
+# On the disk before a page line, which speaks of them, is.
+_BEFORE_PAGES = (File.REQUESTS, File.LINKS)
 
 
 class Store(Protocol):
@@ -120,6 +122,9 @@ class FolderStore:
     def write(self, file: File, record: Mapping[str, Any]) -> None:
         self._check()
         try:
+            if file is File.PAGES:
+                for before in _BEFORE_PAGES:
+                    self._files[before].sync()
             self._files[file].append(record, sync=file in _SYNCED)
         except OSError as error:
             raise self._latch(self.folder / file, error) from error
@@ -162,8 +167,11 @@ class FolderStore:
         with temporary.open("wb") as file:
             file.write(body)
             file.flush()
+            faultpoints.reached("before sync body")
             os.fsync(file.fileno())
+        faultpoints.reached("before rename body")
         temporary.rename(path)
+        faultpoints.reached("after rename body")
         _sync_folder(path.parent)
         if path.parent not in self._synced_folders:
             _sync_folder(path.parent.parent)

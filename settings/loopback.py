@@ -5,3 +5,4 @@ from settings.base import *
 SEASPIDER_CONTACT = "https://seaspider.invalid/loopback"
 SEASPIDER_INTERVAL = 0.2
 SEASPIDER_ALLOWED_NETWORKS = ["127.0.0.0/8"]
+SEASPIDER_LEDGER = ":memory:"  # never the user's own

@@ -118,7 +118,8 @@ def scrapy(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = 60,
 ) -> Ended:
-    """Runs a `scrapy` command in the project with the loopback profile."""
+    """Runs a `scrapy` command in the project with the loopback profile and a ledger file of its own in `folder`."""
+    settings = {"SEASPIDER_LEDGER": folder / "ledger.sqlite3", **(settings or {})}
     ended = subprocess.run(
         command(args, names=names, settings=settings, sabotage=sabotage),
         cwd=ROOT,

@@ -8,6 +8,7 @@ import pytest
 from seaspider import __version__
 from seaspider.config import DEFAULTS, NO_EFFECT_YET, Config, without_effect
 from seaspider.errors import ExitCode, SettingError
+from seaspider.sqliteledger import default_path
 from tests.projectsettings import project
 
 
@@ -36,6 +37,7 @@ def test_defaults():
         "max_pages": 1000,
         "order": "round-robin",
         "host_budget": 0,
+        "ledger": str(default_path()),
         "allowed_networks": [],
         "resolve": {},
         "timeout_s": 30.0,
@@ -43,6 +45,14 @@ def test_defaults():
         "max_redirects": 10,
         "dns_timeout_s": 10.0,
     }
+
+
+def test_the_ledger_is_in_the_users_state_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert config().ledger == str(tmp_path / "seaspider" / "ledger.sqlite3")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert config().ledger == str(tmp_path / ".local" / "state" / "seaspider" / "ledger.sqlite3")
 
 
 @pytest.mark.parametrize("profile", ["default", "research", "loopback"])
@@ -79,6 +89,8 @@ READ = [
     ("SEASPIDER_MAX_PAGES", " 12 ", "max_pages", 12),
     ("SEASPIDER_ORDER", "round-robin", "order", "round-robin"),
     ("SEASPIDER_HOST_BUDGET", 3, "host_budget", 3),
+    ("SEASPIDER_LEDGER", "pauses.sqlite3", "ledger", "pauses.sqlite3"),
+    ("SEASPIDER_LEDGER", ":memory:", "ledger", ":memory:"),
     ("SEASPIDER_ALLOWED_NETWORKS", "127.0.0.0/8, ::1", "allowed_networks", (LOOPBACK, ip_network("::1"))),
     ("SEASPIDER_ALLOWED_NETWORKS", ["127.0.0.0/8"], "allowed_networks", (LOOPBACK,)),
     ("SEASPIDER_ALLOWED_NETWORKS", "", "allowed_networks", ()),
@@ -132,6 +144,7 @@ REFUSED = [
     ("SEASPIDER_CONTACT", "a\r\nCookie: b"),
     ("SEASPIDER_CONTACT", "a) evil/1 ("),
     ("SEASPIDER_LEDGER", "a\nb"),
+    ("SEASPIDER_LEDGER", "redis://127.0.0.1"),
     ("SEASPIDER_ALLOWED_NETWORKS", "127.0.0.1/8"),
     ("SEASPIDER_ALLOWED_NETWORKS", "localhost"),
     ("SEASPIDER_ALLOWED_NETWORKS", 127),
@@ -195,7 +208,6 @@ def test_settings_of_later_work_are_accepted_and_reported():
         "SEASPIDER_GATE_MIN_HOSTS": "100",
         "SEASPIDER_GATE_MAX_PER_HOST": "5",
         "SEASPIDER_GATE_MIN_BREADTH": "1000",
-        "SEASPIDER_LEDGER": "ledger.db",
     }
     assert set(NO_EFFECT_YET) == set(values)
     settings = project(**values)

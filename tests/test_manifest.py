@@ -31,7 +31,7 @@ def ended(tmp_path_factory):
             arguments={"follow": "host", "max_depth": "1"},
             settings={
                 "SEASPIDER_CONTACT": "",
-                "SEASPIDER_LEDGER": "ledger.db",
+                "SEASPIDER_MAX_ATTEMPTS": 2,
                 "SEASPIDER_INTERVAL": "0.01",
                 "CONCURRENT_REQUESTS": "1",
             },
@@ -90,7 +90,7 @@ def test_breadth_counts_every_request(ended):
 
 def test_the_log_says_what_is_missing_and_what_has_no_effect(ended):
     assert "WARNING: SEASPIDER_CONTACT is not set: site owners cannot tell who is asking" in ended.log
-    assert "WARNING: setting SEASPIDER_LEDGER = 'ledger.db' has no effect yet" in ended.log
+    assert "WARNING: setting SEASPIDER_MAX_ATTEMPTS = '2' has no effect yet" in ended.log
     assert ended.log.count("has no effect yet") == 1
 
 

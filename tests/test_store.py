@@ -203,7 +203,9 @@ FULL = [(0, "manifest.jsonl"), (2500, "bodies/"), (3100, ".jsonl")]
 def test_a_full_disk_ends_the_crawl_and_what_is_recorded_stays(tmp_path, web, size, first):
     web.clear()
     queue = [web.url(name, f"/{n}") for name in NAMES for n in range(3)]
-    ended = crawl(queue, tmp_path, names=NAMES, sabotage=no_file_beyond(size))
+    ended = crawl(
+        queue, tmp_path, names=NAMES, sabotage=no_file_beyond(size), settings={"SEASPIDER_LEDGER": ":memory:"}
+    )
     assert ended.exit == 74
     last_line = ended.log.splitlines()[-1]
     assert re.fullmatch(rf"scrapy crawl: {tmp_path}/store/\S*{first}\S* cannot be written: File too large", last_line)

@@ -98,8 +98,12 @@ def _options(folder: DemoFolder, settings: list[str]) -> Iterator[str]:
     yield from ("--logfile", str(folder.log))
     yield from ("-a", f"queue={folder.queue}", "-a", f"store={folder.path}")
     networks = ",".join(demosite.ALLOWED_NETWORKS)
-    own = (f"SEASPIDER_ALLOWED_NETWORKS={networks}", f"SEASPIDER_RESOLVE={json.dumps(demosite.resolve())}")
-    for setting in (*own, *settings):  # the user's win
+    own = {
+        "SEASPIDER_ALLOWED_NETWORKS": networks,
+        "SEASPIDER_RESOLVE": json.dumps(demosite.resolve()),
+        "SEASPIDER_LEDGER": folder.ledger,
+    }
+    for setting in (*(f"{name}={value}" for name, value in own.items()), *settings):  # the user's win
         yield from ("-s", setting)
 
 

@@ -1,7 +1,8 @@
 """The folder of the demo: made, or emptied if an earlier demo left it, and never anything else.
 
-What an earlier demo left is: nothing but the store's files, the demo's queue and its log, and a manifest whose first
-run had that queue (or none, if it was stopped before). Anything else is a usage error that says what is in the way.
+What an earlier demo left is: nothing but the store's files, the demo's queue, log and ledger, and a manifest whose
+first run had that queue (or none, if it was stopped before). Anything else is a usage error that says what is in the
+way.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from seaspider.store import File
 
 QUEUE = "demo-queue.txt"
 LOG = "crawl.log"
+LEDGER = "ledger.sqlite3"
 _BODIES = "bodies"
 _LOCK = "lock"
-_OURS = frozenset({*map(str, File), QUEUE, LOG, _BODIES, _LOCK})
+_LEDGER_FILES = (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm")
+_OURS = frozenset({*map(str, File), QUEUE, LOG, *_LEDGER_FILES, _BODIES, _LOCK})
 
 
 class DemoFolder:
@@ -27,6 +30,7 @@ class DemoFolder:
         self.path = path.absolute()
         self.queue = self.path / QUEUE
         self.log = self.path / LOG
+        self.ledger = self.path / LEDGER
 
     def prepare(self, queue: str) -> None:
         """An empty folder with the queue in it. Raises UsageFault, StoreInUse and StoreError."""
