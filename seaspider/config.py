@@ -172,7 +172,10 @@ def _ledger(read: SettingReader) -> str:
     named = read.text("SEASPIDER_LEDGER")
     if named is not None and "://" in named:
         raise SettingError("SEASPIDER_LEDGER", named, "must be a file (other ledgers are not available yet)")
-    return named or str(default_path())
+    try:
+        return named or str(default_path())
+    except RuntimeError as error:
+        raise SettingError("SEASPIDER_LEDGER", named, f"must name a file: {error}") from error
 
 
 def _contact(read: SettingReader) -> str | None:

@@ -9,14 +9,12 @@ visit. RFC 9112 (the message), RFC 9110 8.4 (content codings).
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 
 from scrapy import Request
-from scrapy.http import Headers, Response
-from scrapy.responsetypes import responsetypes
+from scrapy.http import Response
 
 from seaspider import faultpoints, http1
 from seaspider.clock import Clock
@@ -27,17 +25,16 @@ from seaspider.core.politeness import Claimed, Pause, PauseBasis, pause
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.times import ns_from_s
 from seaspider.core.urls import Url
-from seaspider.decoding import ACCEPT_ENCODING, DecodeError, DecodeReason
-from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, VisitStopped
+from seaspider.decoding import DecodeError, DecodeReason
+from seaspider.errors import ExchangeFailed, Interrupted, Shortage, VisitStopped
 from seaspider.ledger import Ledger, LedgerStopped
+from seaspider.messages import octets_of, response_of
 from seaspider.permits import Asked, Clearance, Permit, Permits
 from seaspider.requestlog import RequestLog
-from seaspider.resolver import ResolveError, Resolver
+from seaspider.resolver import ResolveError, Resolver, unless_stopped
 
 HOLD_SLACK_S = 2
 """A claim outlives the exchange's time-out by so much. A settle that comes later still only lengthens the rest."""
-
-_SET_BY_THE_DOOR = frozenset({b"host", b"connection", b"accept-encoding", b"content-length", b"transfer-encoding"})
 
 
 class _StaleClaim(Exception):
@@ -45,7 +42,10 @@ class _StaleClaim(Exception):
 
 
 class Door:
-    """Sends one request at a time, in the order they come. All requests of a process go through one Door."""
+    """Sends one request at a time, in the order they come. All requests of a process go through one Door.
+
+    `stopped` ends a wait for an address as the ledger's ends that for a pause. After a Shortage the door stays shut.
+    """
 
     def __init__(
         self,
@@ -57,6 +57,8 @@ class Door:
         permits: Permits,
         log: RequestLog,
     ) -> None:
+        self.failed: Shortage | None = None
+        self.stopped: Callable[[], bool] = lambda: False
         self._config = config
         self._clock = clock
         self._resolver = resolver
@@ -73,19 +75,25 @@ class Door:
         """The answer to a request that has a permit.
 
         Raises DoorRefusal (no permit, or nothing this door sends), VisitStopped (no usable address), ExchangeFailed
-        (no usable answer), Interrupted (stopped before it was sent) and StoreError (not recorded, so not sent).
+        (no usable answer), Interrupted (stopped before it was sent) and RunFailed (not recorded, not sent; a shortage).
         """
         permit = self._permits.take(request)
-        octets = _octets(request, permit.hop.url)
+        octets = octets_of(request, permit.hop.url, self._config.user_agent)
         async with self._one_at_a_time:
+            if self.failed is not None:
+                raise self.failed
             self._check_host(permit)
-            addresses = await self._resolve(permit.hop.url)
-            ip = self._choose(permit.hop.url, addresses)
-            permit.hop.ip = ip
-            asked = await self._ask_in_time(permit, ip, addresses, octets)
+            try:
+                addresses = await self._resolve(permit.hop.url)
+                ip = self._choose(permit.hop.url, addresses)
+                permit.hop.ip = ip
+                asked = await self._ask_in_time(permit, ip, addresses, octets)
+            except Shortage as error:
+                self.failed = error
+                raise
         if asked.error is not None:
             raise ExchangeFailed(request.url, asked.error, asked.detail)
-        return _response(request, ip, asked)
+        return response_of(request, ip, asked)
 
     def _check_host(self, permit: Permit) -> None:
         """What was allowed may have waited here while another answer stopped its host."""
@@ -97,7 +105,7 @@ class Door:
 
     async def _resolve(self, url: Url) -> Sequence[str]:
         try:
-            return await self._resolver.resolve(url.host)
+            return await unless_stopped(self._resolver, url.host, self.stopped)
         except ResolveError as error:
             if error.temporary:
                 raise ExchangeFailed(url.text, Reason.DNS, str(error)) from error
@@ -206,6 +214,10 @@ class Door:
                 error=Reason(error.reason),
                 detail=error.detail,
             )
+        except (OSError, MemoryError) as error:
+            # What passes through an exchange so is this machine's, see http1/exchange.py.
+            why = getattr(error, "strerror", None) or str(error) or "out of memory"
+            raise Shortage(f"this machine cannot ask for {url.text}: {why}") from error
         return _decoded(permit, answer)
 
 
@@ -217,48 +229,6 @@ def _decoded(permit: Permit, answer: http1.Answer) -> Asked:
         reason = Reason.TOO_LARGE if error.reason is DecodeReason.TOO_LARGE else Reason.DECODE
         return replace(asked, error=reason, detail=str(error))
     return replace(asked, body=decoded.body, clipped=decoded.clipped)
-
-
-def _octets(request: Request, url: Url) -> bytes:
-    """The message. Raises DoorRefusal for a Request that this door does not send."""
-    if request.method != "GET" or request.body:
-        raise DoorRefusal(f"only GET without a body is sent, not {request.method} {request.url}")
-    for key in ("proxy", "bindaddress"):
-        if request.meta.get(key):
-            raise DoorRefusal(f"meta {key}={request.meta[key]!r} would be a second way out: {request.url}")
-    headers = [
-        (name, value)
-        for name, values in request.headers.items()
-        if name.lower() not in _SET_BY_THE_DOOR
-        for value in values
-    ]
-    try:
-        return http1.request_bytes(
-            b"GET",
-            url.target.encode("ascii"),
-            [(b"Host", url.authority.encode("ascii")), *headers, (b"Accept-Encoding", ACCEPT_ENCODING)],
-        )
-    except ValueError as error:
-        raise DoorRefusal(f"{request.url}: {error}") from error
-
-
-def _response(request: Request, ip: str, asked: Asked) -> Response:
-    if asked.status is None:
-        raise ValueError(f"no answer to {request.url}")
-    headers = Headers()
-    for name, value in asked.headers:
-        if name.lower() != b"content-encoding":  # undone
-            headers.appendlist(name, value)
-    kind = responsetypes.from_args(headers=headers, url=request.url, body=asked.body)
-    return kind(
-        url=request.url,
-        status=asked.status,
-        headers=headers,
-        body=asked.body,
-        flags=list(asked.flags),
-        ip_address=ipaddress.ip_address(ip),
-        protocol="HTTP/1.1",
-    )
 
 
 def _host_key(url: Url) -> str:

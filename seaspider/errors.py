@@ -5,7 +5,9 @@ SeaspiderError
 │   ├── SettingError          names the setting and its value
 │   ├── ArgumentError         names the spider argument and its value
 │   └── QueueFileError        names the queue file and what is wrong with it
-├── StoreError            74  the store cannot be written or read
+├── RunFailed             74  this machine cannot go on; nothing is concluded about anybody from it
+│   ├── StoreError            the store cannot be written or read
+│   └── Shortage              no descriptor, buffer or memory is left for a request
 └── StoreInUse            75  another process works on the store
 
 IgnoreRequest (Scrapy's)
@@ -63,8 +65,20 @@ class QueueFileError(UsageFault):
     pass
 
 
-class StoreError(SeaspiderError):
+class RunFailed(SeaspiderError):
     exit_code = ExitCode.STORE
+    word = ""
+    """The reason in the manifest."""
+
+
+class StoreError(RunFailed):
+    word = "store-error"
+
+
+class Shortage(RunFailed):
+    """Not the server's doing, so it is never recorded as an answer, or as the lack of one."""
+
+    word = "shortage"
 
 
 class StoreInUse(SeaspiderError):

@@ -9,15 +9,12 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 
-from seaspider import guard
+from seaspider import guard, interrupts
 from seaspider.core.frontier import PageTurn, RobotsTurn, StopTurn
 from seaspider.core.robotsstate import RobotsReason
 from seaspider.core.urls import Url
 from seaspider.core.visits import Visit
 from seaspider.run import Run, without_queue
-
-STORE_ERROR = "store-error"
-"""The reason a spider is closed with after a write failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +43,11 @@ class Seaspider:
     def __init__(self, crawler: Crawler) -> None:
         guard.check(crawler.settings)
         run = getattr(crawler.spider, "run", None)
-        self.run: Run = run if isinstance(run, Run) else without_queue(crawler.settings)
+        with interrupts.breaking_in():
+            self.run: Run = run if isinstance(run, Run) else without_queue(crawler.settings)
         self._crawler = crawler
         self._ran = False
+        self._closing = False
         self.run.stopped = self._stopped
         self.run.crawler_errors = lambda: int(crawler.stats.get_value("spider_exceptions/count", 0))
         self._requests: WeakKeyDictionary[Request, Ours] = WeakKeyDictionary()
@@ -91,12 +90,16 @@ class Seaspider:
             turn.fetch.outcome = self.run.desk.failed(turn.fetch, RobotsReason.ABORTED)
             self.robots_ended(turn)
 
+    def closing(self) -> None:
+        """The spider is to be closed: what waits is not sent any more, what is in flight comes to its end."""
+        self._closing = True
+
     def _stopped(self) -> bool:
         """Whether the engine ran and does no more. Before it runs, other extensions may ask for something already."""
         running = self._crawler.engine.running
         self._ran = self._ran or running
-        return self._ran and not running
+        return self._closing or (self._ran and not running)
 
     def _idle(self) -> None:
-        if self.run.store.failed is not None:
-            raise CloseSpider(STORE_ERROR)
+        if self.run.failed is not None:
+            raise CloseSpider(self.run.failed.word)

@@ -19,6 +19,8 @@ from seaspider.errors import SettingError
 from seaspider.items import Page
 
 _CSV = f"{__name__}.RecordCsvExporter"
+_FILES = "seaspider.feedfiles."
+_STORAGES = {"": f"{_FILES}FileStorage", "file": f"{_FILES}FileStorage", "stdout": f"{_FILES}StdoutStorage"}
 
 
 class RecordCsvExporter(CsvItemExporter):
@@ -35,15 +37,15 @@ class RecordCsvExporter(CsvItemExporter):
 
 
 def complete(settings: BaseSettings) -> None:
-    """Gives the feeds what they do not say: items of one kind, Pages, and our CSV. Raises SettingError."""
+    """Gives the feeds what they do not say: items of one kind, Pages, our CSV and our files. Raises SettingError."""
     feeds = _feeds(settings)
     if not feeds:
         return
     for feed in feeds.values():
         feed.setdefault("item_classes", [f"{Page.__module__}.{Page.__qualname__}"])
     settings.set("FEEDS", feeds, priority=settings.getpriority("FEEDS") or "project")
-    exporters = {"csv": _CSV, **settings.getdict("FEED_EXPORTERS")}
-    settings.set("FEED_EXPORTERS", exporters, priority=settings.getpriority("FEED_EXPORTERS") or "project")
+    for name, ours in (("FEED_EXPORTERS", {"csv": _CSV}), ("FEED_STORAGES", _STORAGES)):
+        settings.set(name, {**ours, **settings.getdict(name)}, priority=settings.getpriority(name) or "project")
 
 
 def check(settings: BaseSettings, store: Path) -> None:

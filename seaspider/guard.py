@@ -68,6 +68,8 @@ _NOT_A_DEFAULT_HEADER: Final = {
 }
 _COMPONENTS: Final = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES")
 _STORE_PIPELINE: Final = "seaspider.pipelines.StorePipeline"
+# What only shows something promises nothing.
+_LOOKS_ON: Final = frozenset({"seaspider.progress.Progress", "scrapy.extensions.logstats.LogStats"})
 
 
 def check(settings: BaseSettings) -> None:
@@ -123,7 +125,7 @@ def _check_components(settings: BaseSettings, name: str) -> None:
     with _readable(settings, name):
         found = _places(settings.get_component_priority_dict_with_base(name))
     for path, wanted in getattr(base, name).items():
-        if found.get(path) != wanted:
+        if path not in _LOOKS_ON and found.get(path) != wanted:
             raise SettingError(
                 name,
                 {path: found.get(path)},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook, RobotsRowError
@@ -16,7 +16,7 @@ from seaspider.core.times import parse_rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.items import Page
 from seaspider.journal import Row
-from seaspider.store import File, FolderStore
+from seaspider.store import File
 
 _PAGE_KEYS: Final = tuple(field.name for field in fields(Page))
 # These end a visit until a time that their record tells.
@@ -24,6 +24,16 @@ _TIMED: Final = frozenset({Reason.BACKOFF, Reason.RETRY_AFTER, Reason.FORBIDDEN}
 
 VisitKey = tuple[int, int]
 """Run and visit."""
+
+
+class Journal(Protocol):
+    """A store's journal files, to be read."""
+
+    def read(self, file: File) -> Iterator[Row]:
+        """The lines of a file, from the first."""
+
+    def last(self, file: File) -> Row | None:
+        """The last line of a file, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +62,25 @@ class History:
     begun: set[str] = field(default_factory=set)
     """URLs whose latest visit was under way when its run ended: an intent, but no page record."""
 
+    def ended(self, url: str, outcome: Outcome, record: dict[str, Any]) -> None:
+        """Takes in a page record, the latest of its URL."""
+        self.done.discard(url)
+        self.failed.discard(url)
+        self.unfinished.pop(url, None)
+        if outcome.final:
+            self.done.add(url)
+        else:
+            self.unfinished[url] = record
+        if outcome is Outcome.FAILED:
+            self.failed.add(url)
 
-def read(store: FolderStore, book: RobotsBook, *, retry_failed: bool = False) -> History:
+    @property
+    def final(self) -> int:
+        """How many URLs have a final record; those that failed are among them, taken up again or not."""
+        return len(self.done) + len(self.failed - self.done)
+
+
+def read(store: Journal, book: RobotsBook, *, retry_failed: bool = False) -> History:
     """The history in a store; robots.txt entries go into `book`. `retry_failed`: a failed URL is not done."""
     history = History()
     for file in (File.SKIPPED, File.REQUESTS):
@@ -78,34 +105,26 @@ def read(store: FolderStore, book: RobotsBook, *, retry_failed: bool = False) ->
     return history
 
 
-def _rows(store: FolderStore, file: File, history: History) -> Iterator[Row]:
+def _rows(store: Journal, file: File, history: History) -> Iterator[Row]:
     """The rows of a file; a run's number is taken wherever it is met, in case a start line was lost."""
     for row in store.read(file):
         history.runs = max(history.runs, row.get("run", int))
         yield row
 
 
-def _read_pages(store: FolderStore, history: History) -> dict[VisitKey, int]:
+def _read_pages(store: Journal, history: History) -> dict[VisitKey, int]:
     """Fills in what page records tell and returns the depth of each (run, visit) that has one."""
     depths: dict[VisitKey, int] = {}
     for row in _rows(store, File.PAGES, history):
         url, outcome = row.get("url", str), _ending(row).outcome
         depths[_key(row)] = row.get("depth", int)
-        history.done.discard(url)
-        history.failed.discard(url)
-        history.unfinished.pop(url, None)
-        if outcome.final:
-            history.done.add(url)
-        else:
-            history.unfinished[url] = {key: row.get(key, object) for key in _PAGE_KEYS}
-        if outcome is Outcome.FAILED:
-            history.failed.add(url)
+        history.ended(url, outcome, {} if outcome.final else {key: row.get(key, object) for key in _PAGE_KEYS})
         if outcome is Outcome.STORED and row.get("status", int) == 403:
             history.forbidden.append((_url(row, "final_url").host, _ms(row, "ended_at")))
     return depths
 
 
-def _read_intents(store: FolderStore, history: History, depths: dict[VisitKey, int]) -> None:
+def _read_intents(store: Journal, history: History, depths: dict[VisitKey, int]) -> None:
     """Fills in the URLs whose visit is open: no page record ends it, and none of a later run does."""
     for row in _rows(store, File.INTENTS, history):
         url = row.get("url", str)

@@ -22,6 +22,10 @@ from seaspider.core.urls import Url
 if etree.LIBXML_VERSION < (2, 14):
     raise ImportError(f"lxml has to be built on libxml2 2.14 or newer, this one is on {etree.LIBXML_VERSION}")
 
+MAX_LINKS = 100_000
+"""Links of one page that are kept. A page of 32 MB can hold millions: gigabytes of memory, and a minute in which no
+other host is asked."""
+
 # libxml2 looks through all open elements at each of these tags, so a page can make it work quadratically.
 _COSTLY_TAG = re.compile("</|<body", re.IGNORECASE)
 # Open elements looked at before a page is given up; about one second. Counted, not timed: the same on every machine.
@@ -40,6 +44,8 @@ class PageFlag(StrEnum):
     """Declared as a page, but the body is no text: no links are taken."""
     PARSE_LIMITED = "parse-limited"
     """The parser stopped early: the links up to there are given, later ones are missing."""
+    LINKS_LIMITED = "links-limited"
+    """More than MAX_LINKS links: the first are given, the others are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,8 @@ def page_links(body: bytes, content_type: str, url: Url, x_robots_tags: Sequence
     complete = _parse(text, found)
     nofollow = nofollow or meta_nofollow(found.metas, token)
     links = find_links(found.raw_links(), url, found.base_href, charset, nofollow)
-    return Page(charset, True, nofollow, links, () if complete else (PageFlag.PARSE_LIMITED,))
+    limits = {PageFlag.PARSE_LIMITED: not complete, PageFlag.LINKS_LIMITED: found.overflowed}
+    return Page(charset, True, nofollow, links, tuple(flag for flag, holds in limits.items() if holds))
 
 
 def _parse(text: str, found: "_Collector") -> bool:
@@ -127,6 +134,7 @@ class _Collector:
         self.metas: list[tuple[str, str]] = []
         self.base_href: str | None = None
         self.depth = 0
+        self.overflowed = False
         self._found: list[_OpenLink] = []
         self._reading: _OpenLink | None = None
         self._mute = 0
@@ -193,7 +201,12 @@ class _Collector:
         href = attributes.get("href")
         if href is None:
             return None
-        link = _OpenLink(href, attributes.get("rel", ""))
+        return self._keep(_OpenLink(href, attributes.get("rel", "")))
+
+    def _keep(self, link: _OpenLink) -> _OpenLink | None:
+        if len(self._found) >= MAX_LINKS:
+            self.overflowed = True
+            return None
         self._found.append(link)
         return link
 
@@ -202,6 +215,6 @@ class _Collector:
         if attributes.get("http-equiv", "").lower() == "refresh":
             href = refresh_href(content)
             if href is not None:
-                self._found.append(_OpenLink(href, "refresh"))
+                self._keep(_OpenLink(href, "refresh"))
         if "name" in attributes:
             self.metas.append((attributes["name"], content))

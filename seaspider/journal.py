@@ -8,6 +8,7 @@ StoreError with file and line.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -57,7 +58,7 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._dirty = False
+        self._dirty = True  # by a process that was killed, if not by this one
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def append(self, record: Mapping[str, Any], *, sync: bool) -> None:
@@ -74,6 +75,7 @@ class JournalFile:
         faultpoints.reached(f"after write {self.path.name}")
         if sync:
             self.sync()
+        self.check_place()
 
     def sync(self) -> None:
         """What was added is on the disk when this returns. Raises OSError."""
@@ -81,6 +83,11 @@ class JournalFile:
             os.fdatasync(self._descriptor)
             self._dirty = False
             faultpoints.reached(f"after sync {self.path.name}")
+
+    def check_place(self) -> None:
+        """Raises OSError if the file was removed, moved or replaced: it would take lines for nobody to read."""
+        if not os.path.samestat(self.path.stat(), os.fstat(self._descriptor)):
+            raise FileNotFoundError(errno.ENOENT, "another file has taken its place")
 
     def _take_back(self, written: int) -> None:
         """A full disk may have taken a part. If that cannot be undone, it is a torn end and is cut next time."""
@@ -93,10 +100,12 @@ class JournalFile:
 
 
 def read(path: Path) -> Iterator[Row]:
-    """The lines of a journal file. A file that is not there has none."""
+    """The lines of a journal file. A file that is not there has none; a line that has no end yet is none."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
                 yield _row(f"{path}:{number}", line)
     except FileNotFoundError:
         return
@@ -105,10 +114,10 @@ def read(path: Path) -> Iterator[Row]:
 
 
 def last(path: Path) -> Row | None:
-    """The last line of a journal file whose torn end is cut; None if there is none."""
+    """The last whole line of a journal file; None if there is none."""
     try:
         with path.open("rb") as file:
-            end = file.seek(0, os.SEEK_END)
+            end = _after_line_feed(file, file.seek(0, os.SEEK_END))
             start = _after_line_feed(file, end - 1)
             file.seek(start)
             line = file.read(end - start)

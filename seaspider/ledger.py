@@ -6,6 +6,7 @@ that cannot be reached waits, it never lets a request go. Nothing is given to a 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from seaspider.clock import Clock
@@ -28,8 +29,18 @@ class LedgerStopped(LedgerError):
     """The claimer was told to stop while it waited, or before; it holds nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A claim that waits, for those who watch: its keys with the pauses in force, and until when it waits at least."""
+
+    pauses_ns: Mapping[str, int]
+    until_ns: int
+
+
 class Ledger(Protocol):
     """Claims and settles of one process. All times and durations are ns of CLOCK_BOOTTIME."""
+
+    waiting: Waiting | None
 
     async def claim(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed:
         """Wait until all keys (key -> pause in force) are free, and take them for at most `hold_ns`.
@@ -53,6 +64,7 @@ class WaitingLedger(ABC):
     def __init__(self, clock: Clock, *, stopped: Callable[[], bool] = lambda: False) -> None:
         self._clock = clock
         self._stopped = stopped
+        self.waiting: Waiting | None = None
         self._queue: list[Mapping[str, int]] = []
         self._closed = False
 
@@ -68,10 +80,25 @@ class WaitingLedger(ABC):
                 self._check(mine)
                 answer = self._behind_others(mine) or await self._attempt(mine, hold_ns)
                 if isinstance(answer, Claimed):
-                    return answer
+                    return await self._unless_stopped(mine, answer)
+                self.waiting = Waiting(mine, answer)
                 await self._clock.sleep(min(max(0, answer - self._clock.boot_ns()), SLICE_NS) / NS_PER_S)
         finally:
+            self.waiting = None
             self._queue = [other for other in self._queue if other is not mine]
+
+    async def _unless_stopped(self, mine: Mapping[str, int], claimed: Claimed) -> Claimed:
+        """A stop may have come while the claim was made: then it goes back as if never made, since nothing was sent."""
+        try:
+            self._check(mine)
+        except LedgerError:
+            await self.settle(claimed.token, dict.fromkeys(mine, 0))
+            raise
+        return claimed
+
+    @abstractmethod
+    async def settle(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:
+        """See Ledger."""
 
     def _check(self, mine: Mapping[str, int]) -> None:
         if self._closed:

@@ -51,7 +51,7 @@ def start(run: Run) -> None:
 
 def end(run: Run, reason: str, stats: StatsCollector) -> None:
     """Writes the end line, fills the stats and says in the log what is done and what is left."""
-    run.reason = reason if run.store.failed is None else "store-error"
+    run.reason = reason if run.failed is None else run.failed.word
     counts = run.counts()
     for name, value in _flat(counts):
         stats.set_value(f"seaspider/{name}", value)
@@ -82,7 +82,10 @@ def closing_line(run: Run, counts: dict[str, Any]) -> str:
         text += f" Followed links: {_listed(followed)}."
     text += f" Page records of this run: {_listed(counts['pages'])}."
     text += f" {counts['requests']} requests to {counts['hosts']} hosts."
-    if run.exit_code in (ExitCode.UNFINISHED, ExitCode.INTERRUPTED):
+    text += f" In the store: {run.past.final} URLs final, {len(run.past.unfinished)} not yet."
+    if run.failed is not None:
+        text += " What is recorded stays valid; run it again, when this is mended, to go on."
+    elif run.exit_code in (ExitCode.UNFINISHED, ExitCode.INTERRUPTED) or counts["unfinished"]:
         text += " Run it again to go on."
     return text
 

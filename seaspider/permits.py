@@ -20,7 +20,7 @@ from seaspider.core.robotsanswer import RobotsAnswer, is_redirect, wants_body
 from seaspider.core.robotsbook import RobotsEntry
 from seaspider.core.robotsfile import LIMIT_BYTES
 from seaspider.core.robotsstate import RobotsReason, RobotsState
-from seaspider.core.visits import Hop, Visit
+from seaspider.core.visits import Answered, Hop, Visit
 from seaspider.decoding import Decoded, decode
 from seaspider.errors import DoorRefusal
 from seaspider.http1 import SKIP, WHOLE, BodyPlan, Headers
@@ -99,6 +99,8 @@ class Clearance:
         _fill(self.hop, asked)
         if self.of:
             self.of.wire_bytes, self.of.flags = asked.wire_bytes, asked.flags
+            if asked.status is not None and asked.error is None:
+                self.of.answer = Answered(asked.status, asked.headers, asked.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,24 @@ Never judges an address and never keeps an answer: each request resolves anew, a
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import ipaddress
+import os
 import socket
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from seaspider.errors import Interrupted, Shortage
 
 # The name, or an address for it, does not exist. Anything else may pass.
 _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})
+_OUR_OWN_SHORTAGE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, socket.EAI_MEMORY})
+_SLICE_S = 0.25
+_DESCRIPTORS = 4
+"""A lookup opens files and sockets; with so many to be had it does not fail for want of them."""
 
 
 class ResolveError(Exception):
@@ -25,7 +36,7 @@ class ResolveError(Exception):
 
 class Resolver(Protocol):
     async def resolve(self, host: str) -> Sequence[str]:
-        """All addresses of a name, or the literal itself. Raises ResolveError."""
+        """All addresses of a name, or the literal itself. Raises ResolveError, or Shortage: this machine cannot ask."""
 
 
 class SystemResolver:
@@ -45,18 +56,61 @@ class SystemResolver:
         return await self._ask_system(host)
 
     async def _ask_system(self, host: str) -> list[str]:
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._timeout_s):
-                found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+                found = await asyncio.wrap_future(_lookup(host))
         except TimeoutError:
             raise ResolveError(host, f"no answer in {self._timeout_s:g} s", temporary=True) from None
         except UnicodeError as error:
             raise ResolveError(host, str(error), temporary=False) from error
         except OSError as error:
+            if error.errno in _OUR_OWN_SHORTAGE or _out_of_descriptors():
+                raise Shortage(f"no address of {host}: {error.strerror or error}") from error
             temporary = not (isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_NAME)
             raise ResolveError(host, error.strerror or str(error), temporary=temporary) from error
         return sorted({str(address[0]) for *_, address in found})
+
+
+async def unless_stopped(resolver: Resolver, host: str, stopped: Callable[[], bool]) -> Sequence[str]:
+    """What the resolver says. Raises Interrupted if a stop comes first; it is looked for four times a second."""
+    lookup = asyncio.ensure_future(resolver.resolve(host))
+    try:
+        while not lookup.done():
+            if stopped():
+                raise Interrupted(f"stopped before the address of {host} was known")
+            await asyncio.wait([lookup], timeout=_SLICE_S)
+        return lookup.result()
+    finally:
+        lookup.cancel()
+
+
+def _lookup(host: str) -> Future[list[tuple[Any, ...]]]:
+    """The system's answer, from a thread that nobody waits for: neither a stop nor the end of the process does."""
+    future: Future[list[tuple[Any, ...]]] = Future()
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            future.set_result(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+        except (OSError, ValueError, MemoryError) as error:
+            future.set_exception(error)
+
+    try:
+        threading.Thread(target=work, name=f"address of {host}", daemon=True).start()
+    except RuntimeError as error:
+        raise Shortage(f"no address of {host}: {error}") from error
+    return future
+
+
+def _out_of_descriptors() -> bool:
+    """The system's resolver calls it "no such name" when it could not open what it needed."""
+    with contextlib.ExitStack() as opened:
+        try:
+            for _ in range(_DESCRIPTORS):
+                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        except OSError as error:
+            return error.errno in _OUR_OWN_SHORTAGE
+    return False
 
 
 def _is_literal(host: str) -> bool:

@@ -17,15 +17,16 @@ from seaspider.config import Config, without_effect
 from seaspider.core.frontier import Frontier, FrontierPolicy, RobotsTurn
 from seaspider.core.order import RoundRobin
 from seaspider.core.queue import Entry, QueueError, Skipped
+from seaspider.core.records import Outcome
 from seaspider.core.robotsbook import RobotsBook
 from seaspider.core.robotsstate import RobotsPolicy
 from seaspider.core.times import MS_PER_S
 from seaspider.core.urls import Url, normalise
 from seaspider.core.visits import Visit
 from seaspider.door import Door
-from seaspider.errors import ExitCode, QueueFileError, SettingError
+from seaspider.errors import ExitCode, QueueFileError, RunFailed, SettingError
 from seaspider.history import History
-from seaspider.items import Page
+from seaspider.items import Page, record
 from seaspider.ledger import IN_MEMORY, Ledger, MemoryLedger
 from seaspider.permits import Permits
 from seaspider.queuefile import QueueFile
@@ -58,18 +59,21 @@ class Run:
         self.begun_again = 0
         """Visits that an earlier run had under way when it ended."""
         self.queue: QueueFile | None = None
+        self.feed_errors: dict[str, str] = {}
+        """The feeds that could not be written, and why. No matter of the store, so not of `exit_code` either."""
         self.reason = ""
         """Why the run ended, in Scrapy's words; empty while it goes on."""
         self._known: set[str] = set()
         self.permits = Permits()
         self.log = RequestLog(store, clock, number)
-        policy, last_id = _robots_policy(config), past.robots_ids
+        policy, last_id = robots_policy(config), past.robots_ids
         self.desk = RobotsDesk(policy, book, store, clock, number, last_id, config.robots_max_redirects)
         order: RoundRobin[Visit | RobotsTurn] = RoundRobin()
-        self.frontier = Frontier(_frontier_policy(config), book, self.desk.rules, order)
+        self.frontier = Frontier(frontier_policy(config), book, self.desk.rules, order)
         resolver = SystemResolver(config.resolve, config.dns_timeout_s)
         self.ledger = self._open_ledger()
         self.door = Door(config, clock, resolver, self.ledger, self.frontier, self.permits, self.log)
+        self.door.stopped = self._is_stopped
 
     def _open_ledger(self) -> Ledger:
         path = self.config.ledger
@@ -86,7 +90,7 @@ class Run:
         await self.ledger.close()
 
     def _is_stopped(self) -> bool:
-        return self.stopped()
+        return self.stopped() or self.failed is not None
 
     # --- what is to be visited ---
 
@@ -114,6 +118,7 @@ class Run:
     def page_stored(self, page: Page) -> None:
         """A page line is written: counts it, and queues the links that are followed."""
         self.tally.record(page)
+        self.past.ended(page.url, Outcome(page.outcome), record(page))
         for link in page.link_items:
             if link.followed:
                 self.followed += 1
@@ -169,15 +174,23 @@ class Run:
         }
 
     @property
+    def failed(self) -> RunFailed | None:
+        """Why no further turn is given out: a write failed, or this machine is short of something."""
+        return self.store.failed or self.door.failed
+
+    @property
     def exit_code(self) -> ExitCode:
         """What the process ends with, once `reason` is known."""
-        if self.store.failed is not None:
+        if self.failed is not None:
             return ExitCode.STORE
-        if self.tally.errors or self.crawler_errors():
+        left = self.tally.not_final or self.tally.unfinished
+        # Errors that were counted up to a limit are what the limit was set for.
+        limited = self.reason == "closespider_errorcount" and left
+        if self.tally.errors or (self.crawler_errors() and not limited):
             return ExitCode.INTERNAL
         if self.reason == "shutdown":
             return ExitCode.INTERRUPTED
-        return ExitCode.UNFINISHED if self.tally.not_final or self.tally.unfinished else ExitCode.DONE
+        return ExitCode.UNFINISHED if left else ExitCode.DONE
 
 
 def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Clock | None = None) -> Run:
@@ -194,7 +207,7 @@ def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Cloc
     with queuecheck.checked(asked.queue) as copy:
         store = FolderStore(Path(asked.store))
         try:
-            book = RobotsBook(_robots_policy(config))
+            book = RobotsBook(robots_policy(config))
             past = history.read(store, book, retry_failed=asked.retry == "failed")
             run = Run(config, clock, store, past.runs + 1, book, past)
             run.load(QueueFile(asked.queue, past.done.__contains__, copy))
@@ -207,14 +220,16 @@ def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Cloc
 def without_queue(settings: BaseSettings, clock: Clock | None = None) -> Run:
     """A run that has no queue and writes no store. Raises SettingError."""
     config = Config.from_settings(settings)
-    return Run(config, clock or SystemClock(), NoStore(), 0, RobotsBook(_robots_policy(config)), History())
+    return Run(config, clock or SystemClock(), NoStore(), 0, RobotsBook(robots_policy(config)), History())
 
 
-def _robots_policy(config: Config) -> RobotsPolicy:
+def robots_policy(config: Config) -> RobotsPolicy:
+    """How robots.txt is kept, by the settings."""
     return RobotsPolicy(ttl_s=config.robots_ttl_s, retry_s=config.robots_retry_s, give_up=config.give_up)
 
 
-def _frontier_policy(config: Config) -> FrontierPolicy:
+def frontier_policy(config: Config) -> FrontierPolicy:
+    """How URLs are judged, by the settings."""
     return FrontierPolicy(
         token=config.token,
         crawl_delay_cap_s=config.crawl_delay_cap_s,

@@ -13,7 +13,9 @@ from contextlib import suppress
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from seaspider import manifest, scrapyhooks
@@ -27,13 +29,18 @@ logger = logging.getLogger(__name__)
 
 
 class Scheduler(BaseScheduler):
-    """Requests that are no turns (from a shell, from another extension) get theirs before the queue's, in order."""
+    """Requests that are no turns (from a shell, from another extension) get theirs before the queue's, in order.
+
+    Of these, Scrapy's dupefilter drops what was asked for already, as in any crawl.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._seaspider = Seaspider.of(crawler)
         self._run = self._seaspider.run
+        scrapyhooks.when_closing(crawler, self._seaspider.closing)
         self._others: deque[Request] = deque()
+        self._seen: BaseDupeFilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
         self._spider: SeaspiderSpider
 
     @classmethod
@@ -49,16 +56,21 @@ class Scheduler(BaseScheduler):
                 manifest.start(self._run)
 
     def close(self, reason: str) -> Deferred[None]:
+        if reason == "shutdown" and self._crawler.engine.start_time is None:
+            # Scrapy's word for it, too, when a part could not be opened; that is an error, and no signal.
+            reason, self._run.tally.errors = "open-error", self._run.tally.errors + 1
         if self._run.queue is not None:
             manifest.end(self._run, reason, self._crawler.stats)
         return deferred_from_coro(self._run.close())
 
     def has_pending_requests(self) -> bool:
-        return bool(self._others) or (self._run.store.failed is None and self._run.frontier.pending > 0)
+        return bool(self._others) or (self._run.failed is None and self._run.frontier.pending > 0)
 
     def enqueue_request(self, request: Request) -> bool:
         ours = self._seaspider.ours(request)
         if ours is None:
+            if not request.dont_filter and self._seen.request_seen(request):
+                return False
             self._others.append(request)
         elif isinstance(ours.what, NextHop):
             self._run.frontier.hop(ours.what.visit, ours.what.url)
@@ -73,9 +85,9 @@ class Scheduler(BaseScheduler):
             return None
         if self._others:
             return self._others.popleft()
-        # A store that cannot be written has latched, and the run ends when it is idle.
+        # A store that cannot be written has latched, a door on a shortage too: the run ends when it is idle.
         with suppress(StoreError):
-            return None if self._run.store.failed is not None else self._next_turn()
+            return None if self._run.failed is not None else self._next_turn()
         return None
 
     def _next_turn(self) -> Request | None:

@@ -1,10 +1,14 @@
 """Everything unofficial that is used of Scrapy 2.19, in one place; tests/test_scrapyhooks.py fails when it changes.
 
 `engine.downloader.active` and `engine.scraper.slot.is_idle()` are unprefixed and shown in Scrapy's docs
-(topics/optimize), but are not part of its documented API.
+(topics/optimize), but are not part of its documented API. `engine.close_spider_async()` is, but not that all that
+closes a spider (a signal, CLOSESPIDER_*, CloseSpider, an idle engine) calls it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
 
 from scrapy.crawler import Crawler
 
@@ -16,3 +20,18 @@ def busy(crawler: Crawler) -> bool:
     """
     slot = crawler.engine.scraper.slot
     return bool(crawler.engine.downloader.active) or slot is None or not slot.is_idle()
+
+
+def when_closing(crawler: Crawler, tell: Callable[[], None]) -> None:
+    """Has `tell` called as soon as the spider is to be closed, for whatever reason; Scrapy has no signal for that.
+
+    Its `spider_closed` comes when the last request is over, which may be one that waits for minutes.
+    """
+    close = crawler.engine.close_spider_async
+
+    @wraps(close)
+    async def telling(*, reason: str = "cancelled") -> None:
+        tell()
+        await close(reason=reason)
+
+    crawler.engine.close_spider_async = telling  # type: ignore[method-assign]

@@ -1,23 +1,25 @@
 """The ledger all runs and processes of a user share: a SQLite file on this machine.
 
 What a claim or a settle does to the keys is core/politeness; here each is one transaction (BEGIN IMMEDIATE) over the
-keys concerned. A key written under another boot id rests its full recorded pause again, counted from now.
-If the file cannot be read or written, a claim waits and a settle tries again; nothing is sent meanwhile.
+keys concerned. A key written under another boot id rests its full recorded pause again, counted from when the file is
+opened. If the file cannot be read or written, or is not the one that was opened, a claim waits and a settle tries
+again; nothing is sent meanwhile, and what this process itself did is kept in mind and written into the next file.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import sqlite3
+import stat
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import ParamSpec, TypeVar
 
 from seaspider import faultpoints
@@ -28,16 +30,32 @@ from seaspider.ledger import SLICE_NS, WaitingLedger
 
 logger = logging.getLogger(__name__)
 
-_BUSY_TIMEOUT_S = 5.0
-_BEGIN_TRIES, _BEGIN_WAIT_S = 100, 0.05
+_BUSY_TIMEOUT_S = 0.25  # a stop is not looked at meanwhile
 _SAY_AGAIN_NS = 60 * NS_PER_S
+_BUSY_FOR_A_WHILE_NS = 5 * NS_PER_S  # shorter, it is how processes take turns
+_CLAIMS_BETWEEN_SWEEPS = 4096
+_DEAD_FOR_NS = 86_400 * NS_PER_S  # after a dead holder the next one may have to wait longer than its key says
+_MOST_NS = 2**62  # what is left of SQLite's integers is room to add
+
+_FORMAT = 1
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS keys (
+CREATE TABLE keys (
     key TEXT PRIMARY KEY, boot_id TEXT NOT NULL, rest_ns INTEGER NOT NULL, lapse_ns INTEGER NOT NULL,
     token TEXT, pause_ns INTEGER NOT NULL
 ) WITHOUT ROWID
 """
-_FORMAT = 1
+_BEGIN_ANEW = """
+UPDATE keys SET boot_id = :boot_id, rest_ns = :now_ns + pause_ns, lapse_ns = 0, token = NULL WHERE boot_id != :boot_id
+"""
+_SWEEP = """
+DELETE FROM keys WHERE boot_id = :boot_id AND rest_ns <= :now_ns
+    AND (token IS NULL AND lapse_ns <= :now_ns OR lapse_ns <= :now_ns - :dead_for_ns)
+"""
+_LOAD = "SELECT rest_ns, lapse_ns, token, pause_ns FROM keys WHERE key = ?"
+_SAVE = "INSERT OR REPLACE INTO keys (key, boot_id, rest_ns, lapse_ns, token, pause_ns) VALUES (?, ?, ?, ?, ?, ?)"
+
+_Place = tuple[int, int]
+"""Device and inode: which file a path leads to."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,9 +66,11 @@ class LedgerFileError(Exception):
 
 
 def default_path() -> Path:
-    """The user's ledger, in the state folder of the XDG base directory specification."""
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "seaspider" / "ledger.sqlite3"
+    """The user's ledger, in the state folder of the XDG base directory specification; RuntimeError if there is none."""
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if not state.is_absolute():  # the specification: to be ignored
+        state = Path.home() / ".local" / "state"
+    return state / "seaspider" / "ledger.sqlite3"
 
 
 class SqliteLedger(WaitingLedger):
@@ -65,34 +85,42 @@ class SqliteLedger(WaitingLedger):
         self._holder = f"{os.getpid()}-{uuid.uuid4().hex}"
         self._claims = 0
         self._connection: sqlite3.Connection | None = None
+        self._place: _Place | None = None
+        self._opened = False
+        self._replaced_ns: int | None = None
+        self._own: dict[str, KeyState] = {}
+        """What this process did to keys, in case the file forgets it."""
         self._said_ns: int | None = None
+        self._busy_ns: int | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._thread.submit(self._begin_when_free).result()
+            self._thread.submit(self._open).result()
         except (OSError, sqlite3.Error) as error:
-            self._thread.shutdown()
-            raise LedgerFileError(str(error)) from error
+            if not _is_busy(error):
+                self._thread.shutdown()
+                raise LedgerFileError(str(error)) from error
 
     # --- the ledger's verbs ---
 
     async def _attempt(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
         try:
             return await self._in_thread(self._claim_once, pauses_ns, hold_ns)
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             self._say(error)
             return self._clock.boot_ns() + SLICE_NS
 
     async def settle(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:
-        """Tries until it is written or the crawl is stopped: then the keys rest until hold and pause are over."""
-        while True:
+        """Tries until it is written, or until a try after a stop failed: then the keys rest until hold and pause are
+        over, as they do after close()."""
+        stopped = False
+        while not (stopped or self._closed):
+            stopped = self._stopped()
             try:
                 return await self._in_thread(self._settle_once, token, pauses_ns)
-            except sqlite3.Error as error:
+            except (OSError, sqlite3.Error) as error:
                 self._say(error)
-                if self._closed or self._stopped():
-                    return Lost(tuple(sorted(pauses_ns)))
             await self._clock.sleep(SLICE_NS / NS_PER_S)
+        return Lost(tuple(sorted(pauses_ns)))
 
     async def close(self) -> None:
         if not self._closed:
@@ -100,115 +128,166 @@ class SqliteLedger(WaitingLedger):
             await self._in_thread(self._disconnect)
             self._thread.shutdown()
 
-    # --- in the thread ---
-
-    def _begin_when_free(self) -> None:
-        """The switch to WAL answers BUSY at once while another process makes it: asks again for a while."""
-        for _ in range(_BEGIN_TRIES - 1):
-            try:
-                return self._begin()
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                    raise
-            Event().wait(_BEGIN_WAIT_S)
-        return self._begin()
-
-    def _begin(self) -> None:
-        """Makes the table, and forgets keys that are free anyway."""
-        with self._transaction() as connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, _FORMAT):
-                raise sqlite3.DatabaseError(f"ledger format {version}; this version of Seaspider knows {_FORMAT}")
-            connection.execute(_SCHEMA)
-            connection.execute(f"PRAGMA user_version = {_FORMAT}")
-            connection.execute(
-                "DELETE FROM keys WHERE boot_id = ? AND max(rest_ns, lapse_ns) <= ?",
-                (self._clock.boot_id, self._clock.boot_ns()),
-            )
+    # --- in the thread: one claim, one settle ---
 
     def _claim_once(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
-        self._claims += 1
         with self._transaction() as connection:
             now_ns = self._clock.boot_ns()
-            table, changed = self._load(connection, pauses_ns, now_ns)
+            # Others find out that the file is another one when they settle, and then write what they did into it.
+            if self._replaced_ns is not None and now_ns < self._replaced_ns + hold_ns:
+                return self._replaced_ns + hold_ns
+            table = ClaimTable(self._load(connection, pauses_ns))
             answer = table.claim(pauses_ns, f"{self._holder}-{self._claims}", now_ns, hold_ns)
-            if changed or isinstance(answer, Claimed):
-                self._save(connection, table)
-                faultpoints.reached("before commit claim")
-        if not isinstance(answer, Claimed):
-            return answer.until_ns
+            if not isinstance(answer, Claimed):
+                return answer.until_ns
+            self._claims += 1
+            if self._claims % _CLAIMS_BETWEEN_SWEEPS == 0:
+                self._sweep(connection)
+            self._save(connection, table.keys)
+            faultpoints.reached("before commit claim")
         faultpoints.reached("after commit claim")
+        self._own |= table.keys
         return answer
 
     def _settle_once(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:
         with self._transaction() as connection:
             now_ns = self._clock.boot_ns()
-            table, _ = self._load(connection, pauses_ns, now_ns)
+            table = ClaimTable(self._load(connection, pauses_ns))
             answer = table.settle(token, now_ns, pauses_ns)
-            self._save(connection, table)
+            self._save(connection, table.keys)
             faultpoints.reached("before commit settle")
         faultpoints.reached("after commit settle")
+        self._own |= table.keys
         return answer
 
-    def _load(self, connection: sqlite3.Connection, keys: Mapping[str, int], now_ns: int) -> tuple[ClaimTable, bool]:
-        """The keys as they are now, and whether some were of another boot, so that their rest begins here."""
-        states, changed = {}, False
+    def _load(self, connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, KeyState]:
+        """The keys as they are now, and no freer than this process left them."""
+        states = {}
         for key in keys:
-            row = connection.execute(
-                "SELECT boot_id, rest_ns, lapse_ns, token, pause_ns FROM keys WHERE key = ?", (key,)
-            ).fetchone()
-            if row is None:
-                continue
-            boot_id, rest_ns, lapse_ns, token, pause_ns = row
-            if boot_id == self._clock.boot_id:
-                states[key] = KeyState(rest_ns, lapse_ns, None if token is None else Token(token), pause_ns)
-            else:
-                states[key], changed = KeyState(now_ns + pause_ns, pause_ns=pause_ns), True
-        return ClaimTable(states), changed
+            row = connection.execute(_LOAD, (key,)).fetchone()
+            accounts = [account for account in (row and KeyState(*row), self._own.get(key)) if account]
+            if accounts:
+                states[key] = accounts[0].joined(accounts[-1])
+        return states
 
-    def _save(self, connection: sqlite3.Connection, table: ClaimTable) -> None:
-        connection.executemany(
-            "INSERT OR REPLACE INTO keys (key, boot_id, rest_ns, lapse_ns, token, pause_ns) VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (key, self._clock.boot_id, state.rest_ns, state.lapse_ns, state.token, state.pause_ns)
-                for key, state in table.keys.items()
-            ],
-        )
+    def _save(self, connection: sqlite3.Connection, states: Mapping[str, KeyState]) -> None:
+        for key, state in states.items():
+            times_ns = [min(ns, _MOST_NS) for ns in (state.rest_ns, state.lapse_ns, state.pause_ns)]
+            rest_ns, lapse_ns, pause_ns = times_ns
+            connection.execute(_SAVE, (key, self._clock.boot_id, rest_ns, lapse_ns, state.token, pause_ns))
+
+    def _sweep(self, connection: sqlite3.Connection) -> None:
+        """Forgets keys that are free for anybody."""
+        now_ns = self._clock.boot_ns()
+        connection.execute(_SWEEP, {"boot_id": self._clock.boot_id, "now_ns": now_ns, "dead_for_ns": _DEAD_FOR_NS})
+        self._own = {key: state for key, state in self._own.items() if state.free_ns() > now_ns}
+
+    # --- in the thread: the file ---
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, rolled back by an error; the file is opened anew after one."""
-        connection = self._connect()
+        """One transaction on the file the path leads to; rolled back, and the file opened anew, after an error."""
+        connection = self._connection or self._open()
         try:
             connection.execute("BEGIN IMMEDIATE")
+            self._check_place()
             yield connection
             connection.execute("COMMIT")
-        except sqlite3.Error:
+            self._check_place()
+            self._busy_ns = None
+        except BaseException:
             self._disconnect()
             raise
 
-    def _connect(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._connection = sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode = WAL")
+    def _open(self) -> sqlite3.Connection:
+        _make(self._path)
+        self._place = _place_of(self._path)
+        self._connection = connection = sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+        try:
             # A pause must outlive a power cut: each commit goes to the disk.
-            self._connection.execute("PRAGMA synchronous = FULL")
-        return self._connection
+            connection.execute("PRAGMA synchronous = FULL")
+            with self._transaction():
+                self._begin(connection)
+            self._switch_to_wal(connection)
+        except BaseException:
+            self._disconnect()
+            raise
+        return connection
+
+    def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
+        """If others use the file just now it stays as it is, which is slower and as safe."""
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Makes the table, lets pauses of another boot begin anew, and writes what this process knows."""
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+            if self._opened:
+                self._replaced_ns = self._clock.boot_ns()
+            connection.execute(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {_FORMAT}")
+        elif version != _FORMAT:
+            raise sqlite3.DatabaseError(f"no ledger of format {_FORMAT}, but a database of version {version}")
+        connection.execute(_BEGIN_ANEW, {"boot_id": self._clock.boot_id, "now_ns": self._clock.boot_ns()})
+        self._sweep(connection)
+        self._save(connection, self._load(connection, self._own))
+        self._opened = True
+
+    def _check_place(self) -> None:
+        """SQLite goes on writing into a file that was deleted or replaced, where nobody else sees it."""
+        if _place_of(self._path) != self._place:
+            self._replaced_ns = self._clock.boot_ns()
+            raise OSError(errno.ESTALE, "the file was replaced by another one")
 
     def _disconnect(self) -> None:
         """Closing rolls back what is open."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     # --- around it ---
 
     async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
 
-    def _say(self, error: sqlite3.Error) -> None:
+    def _say(self, error: Exception) -> None:
         """Tells why nothing is sent, once a minute at most."""
         now_ns = self._clock.boot_ns()
+        if _is_busy(error):
+            self._busy_ns = now_ns if self._busy_ns is None else self._busy_ns
+            if now_ns - self._busy_ns < _BUSY_FOR_A_WHILE_NS:
+                return
         if self._said_ns is None or now_ns - self._said_ns >= _SAY_AGAIN_NS:
             self._said_ns = now_ns
             logger.warning("Waiting for the ledger %s: %s", self._path, error)
+
+
+def _is_busy(error: Exception) -> bool:
+    """Whether somebody else uses the file just now."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _place_of(path: Path) -> _Place | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _make(path: Path) -> None:
+    """The file and its folders, for nobody but the user where they are new."""
+    _make_folder(path.parent)
+    with suppress(FileExistsError):
+        # Not opened: closing it would end the locks that this process has on it by other connections.
+        os.mknod(path, stat.S_IFREG | 0o600)
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)

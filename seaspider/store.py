@@ -92,7 +92,7 @@ class FolderStore:
         self._files: dict[File, JournalFile] = {}
         self._synced_folders: set[Path] = set()
         try:
-            (folder / "bodies").mkdir(parents=True, exist_ok=True)
+            _make_folder(folder / "bodies")
             self._lock: int | None = _lock(folder / "lock")
             try:
                 self._open()
@@ -110,6 +110,9 @@ class FolderStore:
         for file in File:
             self._files[file] = JournalFile(self.folder / file)
         _sync_folder(self.folder)
+        # This run builds on all it finds, so all of it is to outlive a power cut.
+        for opened in self._files.values():
+            opened.sync()
 
     def read(self, file: File) -> Iterator[Row]:
         """The lines of a file, from the first."""
@@ -136,6 +139,7 @@ class FolderStore:
         try:
             if not _holds(path, body):
                 self._write_body(path, body)
+            self._keep_name(path)
         except OSError as error:
             raise self._latch(path, error) from error
         return sha256
@@ -172,8 +176,12 @@ class FolderStore:
         faultpoints.reached("before rename body")
         temporary.rename(path)
         faultpoints.reached("after rename body")
-        _sync_folder(path.parent)
+        self._synced_folders.discard(path.parent)
+
+    def _keep_name(self, path: Path) -> None:
+        """The name of a body is on the disk, too, whichever process gave it."""
         if path.parent not in self._synced_folders:
+            _sync_folder(path.parent)
             _sync_folder(path.parent.parent)
             self._synced_folders.add(path.parent)
 
@@ -204,6 +212,16 @@ def _lock(path: Path) -> int:
             raise StoreInUse(f"store {str(path.parent)!r} is in use by another process") from None
         raise
     return descriptor
+
+
+def _make_folder(folder: Path) -> None:
+    """With its parents, each of which keeps the name on the disk."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        if folder.exists():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
 
 
 def _sync_folder(folder: Path) -> None:

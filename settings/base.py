@@ -34,7 +34,11 @@ HTTPCACHE_ENABLED = False  # answers without a claim
 DOWNLOAD_VERIFY_CERTIFICATES = True  # off by default
 DOWNLOAD_FAIL_ON_DATALOSS = True
 
-EXTENSIONS = {"seaspider.extension.Seaspider": 0}
+EXTENSIONS = {
+    "seaspider.extension.Seaspider": 0,
+    "scrapy.extensions.logstats.LogStats": None,
+    "seaspider.progress.Progress": 500,  # in its place; shows, and promises nothing, so a user may swap them
+}
 
 DOWNLOADER_MIDDLEWARES = {
     "seaspider.middlewares.hops.HopMiddleware": 20,

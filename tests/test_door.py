@@ -17,7 +17,7 @@ from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.urls import normalise
 from seaspider.core.visits import Hop
 from seaspider.door import Door
-from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, StoreError, VisitStopped
+from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, Shortage, StoreError, VisitStopped
 from seaspider.ledger import LedgerStopped
 from seaspider.loopback import Answer, Fault, LoopbackWeb
 from seaspider.permits import Clearance
@@ -189,9 +189,18 @@ def test_headers_of_the_door_win(bench: Bencher) -> None:
     (arrival,) = one.web.arrivals
     assert [(name, value) for name, value in arrival.headers if name.lower() != "connection"] == [
         ("Host", f"{HOST}:{one.web.port}"),
+        ("User-Agent", one.config.user_agent),
         ("A", "b"),
         ("Accept-Encoding", "gzip, deflate, br, zstd"),
     ]
+
+
+@pytest.mark.parametrize("name", ["Cookie", "Authorization", "Proxy-Authorization", "Range", "Referer", "User-Agent"])
+def test_no_secret_and_no_other_identity_is_sent(bench: Bencher, name: str) -> None:
+    one = bench()
+    with pytest.raises(DoorRefusal):
+        run(one.door.send(one.allow(headers={name: "a=b"})))
+    assert (one.web.connections, one.events) == (0, [])
 
 
 def test_one_at_a_time_in_the_order_of_asking(bench: Bencher) -> None:
@@ -387,7 +396,7 @@ def test_a_shortage_of_this_machine_is_not_the_servers_and_is_settled(bench: Ben
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
-    with pytest.raises(OSError, match="Too many open files"):
+    with pytest.raises(Shortage, match=rf"^this machine cannot ask for {one.web.url(HOST)}: Too many open files$"):
         run(without_descriptors())
     assert (one.web.connections, one.kinds()) == (0, ALL)
     assert (one.written("settle")["status"], one.written("settle")["error"]) == (None, None)

@@ -245,8 +245,8 @@ def test_another_command_ends_as_well(tmp_path, web):
 NO_GUARD = "import seaspider.guard; seaspider.guard.check = lambda settings: None; "
 NO_BUSY = "import seaspider.scheduler; seaspider.scheduler.busy = lambda crawler: False; "
 NO_LOCK = (
-    "import contextlib, types, seaspider.door as door; "
-    "door.asyncio = types.SimpleNamespace(Lock=lambda: contextlib.nullcontext()); "
+    "import asyncio, contextlib, types, seaspider.door as door; "
+    "door.asyncio = types.SimpleNamespace(**{**vars(asyncio), 'Lock': contextlib.nullcontext}); "
 )
 
 

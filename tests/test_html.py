@@ -311,3 +311,18 @@ def test_what_is_found_does_not_depend_on_the_pieces(tokens: list[str], size: in
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(html, "_PIECE_CHARS", size)
         assert _page(b"<p>" + b" " * 1024 + markup) == whole
+
+
+def test_a_page_of_millions_of_links_gives_the_first_and_says_so(monkeypatch):
+    monkeypatch.setattr("seaspider.html.MAX_LINKS", 3)
+    body = b"<meta http-equiv=refresh content='1;/m'>" + b"<a href=/a>" * 4
+    found = page_links(body, "text/html", normalise("http://a.test/"), [], "seaspider")
+    assert [link.url for link in found.links] == ["http://a.test/m", *["http://a.test/a"] * 2]
+    assert found.flags == (PageFlag.LINKS_LIMITED,)
+
+
+def test_control_characters_are_no_part_of_a_link_text():
+    found = page_links(
+        b"<a href=/a>\x01one\x7f&#x85;two\x1b[31m</a>", "text/html", normalise("http://a.test/"), [], "seaspider"
+    )
+    assert [link.text for link in found.links] == ["one…two[31m"]

@@ -1,8 +1,9 @@
-"""The in-memory ledger: parallel claimers, stops, cancelled waits. All in virtual time."""
+"""What every ledger does: parallel claimers, stops, cancelled waits. In memory and in a file, all in virtual time."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,41 +11,44 @@ import pytest
 from seaspider.clock import FakeClock
 from seaspider.core.politeness import Claimed, Lost, Settled, Token
 from seaspider.ledger import SLICE_NS, Ledger, LedgerError, LedgerStopped, MemoryLedger
-from tests.eventloop import run
+from seaspider.sqliteledger import SqliteLedger
+from tests.ledgers import HOLD, IP, A, B, RecordingClock, S, run
 
-S = 1_000_000_000
-HOLD = 30 * S
-IP, A, B = "ip:127.0.0.1", "host:a.test", "host:b.test"
-
-
-class RecordingClock(FakeClock):
-    """A fake clock that writes down every sleep asked of it, in s."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.start_ns = self.boot_ns()
-        self.naps: list[float] = []
-
-    @property
-    def passed_ns(self) -> int:
-        return self.boot_ns() - self.start_ns
-
-    async def sleep(self, seconds: float) -> None:
-        self.naps.append(seconds)
-        await super().sleep(seconds)
+Make = Callable[..., Ledger]
 
 
-def test_a_free_key_is_claimed_without_sleeping() -> None:
+@pytest.fixture(params=["memory", "file"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """`make(clock, stopped=...)` is a new ledger that knows no key."""
+    made: list[Ledger] = []
+
+    def one(clock: FakeClock, **options: Any) -> Ledger:
+        path = tmp_path / f"{len(made)}.sqlite3"
+        made.append(
+            MemoryLedger(clock, **options) if request.param == "memory" else SqliteLedger(path, clock, **options)
+        )
+        return made[-1]
+
+    yield one
+    for ledger in made:
+        run(ledger.close())
+
+
+def test_a_free_key_is_claimed_without_sleeping(make: Make) -> None:
     clock = RecordingClock()
-    ledger: Ledger = MemoryLedger(clock, holder="run-7")
-    claimed = run(ledger.claim({IP: 2 * S, A: 2 * S}, HOLD))
-    assert claimed == Claimed(Token("run-7:1"), clock.start_ns, clock.start_ns + HOLD)
+    claimed = run(make(clock).claim({IP: 2 * S, A: 2 * S}, HOLD))
+    assert claimed == Claimed(claimed.token, clock.start_ns, clock.start_ns + HOLD)
     assert clock.naps == []
 
 
-def test_a_claim_waits_for_the_exact_end_of_the_rest_in_slices() -> None:
+def test_a_memory_ledgers_tokens_name_the_holder() -> None:
+    claimed = run(MemoryLedger(FakeClock(), holder="run-7").claim({A: 0}, HOLD))
+    assert claimed.token == Token("run-7:1")
+
+
+def test_a_claim_waits_for_the_exact_end_of_the_rest_in_slices(make: Make) -> None:
     clock = RecordingClock()
-    ledger = MemoryLedger(clock)
+    ledger = make(clock)
 
     async def main() -> tuple[Settled | Lost, Claimed]:
         first = await ledger.claim({A: 2 * S}, HOLD)
@@ -57,9 +61,9 @@ def test_a_claim_waits_for_the_exact_end_of_the_rest_in_slices() -> None:
     assert clock.naps == [0.25, 0.25, 0.100000001]
 
 
-def test_six_claimers_are_never_too_near_and_served_in_order_of_asking() -> None:
+def test_six_claimers_are_never_too_near_and_served_in_order_of_asking(make: Make) -> None:
     clock = RecordingClock()
-    ledger = MemoryLedger(clock)
+    ledger = make(clock)
     uses: list[tuple[int, int, int]] = []
 
     async def one(number: int) -> None:
@@ -78,9 +82,9 @@ def test_six_claimers_are_never_too_near_and_served_in_order_of_asking() -> None
     assert all(after[1] >= before[2] + 2 * S for before, after in pairwise(uses))
 
 
-def test_a_claimer_overtakes_nobody_it_shares_a_key_with_and_everybody_else() -> None:
+def test_a_claimer_overtakes_nobody_it_shares_a_key_with_and_everybody_else(make: Make) -> None:
     clock = RecordingClock()
-    ledger = MemoryLedger(clock)
+    ledger = make(clock)
     log: list[str] = []
 
     async def one(name: str, *keys: str) -> None:
@@ -103,9 +107,9 @@ def test_a_claimer_overtakes_nobody_it_shares_a_key_with_and_everybody_else() ->
     assert log == ["b", "settle", "a and ip", "ip, free but asked for earlier"]
 
 
-def test_a_dead_holders_key_is_had_after_hold_and_pause() -> None:
+def test_a_dead_holders_key_is_had_after_hold_and_pause(make: Make) -> None:
     clock = RecordingClock()
-    ledger = MemoryLedger(clock)
+    ledger = make(clock)
 
     async def main() -> Claimed:
         dead = await ledger.claim({A: 5 * S}, HOLD)
@@ -117,10 +121,10 @@ def test_a_dead_holders_key_is_had_after_hold_and_pause() -> None:
     assert max(clock.naps) == 0.25 == SLICE_NS / S
 
 
-def test_a_stop_ends_a_wait_within_a_slice_and_leaves_nothing_behind() -> None:
+def test_a_stop_ends_a_wait_within_a_slice_and_leaves_nothing_behind(make: Make) -> None:
     clock = RecordingClock()
     stop_ns = clock.start_ns + 700_000_000
-    ledger = MemoryLedger(clock, stopped=lambda: clock.boot_ns() >= stop_ns)
+    ledger = make(clock, stopped=lambda: clock.boot_ns() >= stop_ns)
 
     async def main() -> None:
         first = await ledger.claim({A: 2 * S}, HOLD)
@@ -132,16 +136,43 @@ def test_a_stop_ends_a_wait_within_a_slice_and_leaves_nothing_behind() -> None:
     assert clock.passed_ns == 750_000_000
 
 
-def test_nothing_is_given_to_a_claimer_that_is_told_to_stop() -> None:
+def test_nothing_is_given_to_a_claimer_that_is_told_to_stop(make: Make) -> None:
     clock = RecordingClock()
     with pytest.raises(LedgerStopped):
-        run(MemoryLedger(clock, stopped=lambda: True).claim({A: 2 * S}, HOLD))
+        run(make(clock, stopped=lambda: True).claim({A: 2 * S}, HOLD))
     assert clock.naps == []
 
 
-def test_a_settle_is_taken_after_a_stop() -> None:
+class StoppedMeanwhile(FakeClock):
+    """A stop comes in the middle of the first claim, as soon as it has read the clock."""
+
+    stopped = False
+
+    def boot_ns(self) -> int:
+        self.stopped = self.claiming
+        return super().boot_ns()
+
+    claiming = False
+
+
+def test_a_claim_made_while_a_stop_came_is_given_back_as_if_it_never_was(make: Make) -> None:
+    clock = StoppedMeanwhile()
+    ledger = make(clock, stopped=lambda: clock.stopped)
+
+    async def main() -> Claimed:
+        clock.claiming = True
+        with pytest.raises(LedgerStopped):
+            await ledger.claim({A: 2 * S, IP: 2 * S}, HOLD)
+        clock.claiming = clock.stopped = False
+        return await ledger.claim({A: 2 * S, IP: 2 * S}, HOLD)
+
+    assert run(main()).claimed_ns == clock.boot_ns()
+    assert clock.boot_ns() == FakeClock().boot_ns()
+
+
+def test_a_settle_is_taken_after_a_stop(make: Make) -> None:
     stopped: list[bool] = []
-    ledger = MemoryLedger(RecordingClock(), stopped=lambda: bool(stopped))
+    ledger = make(RecordingClock(), stopped=lambda: bool(stopped))
 
     async def main() -> Settled | Lost:
         claimed = await ledger.claim({A: 2 * S}, HOLD)
@@ -151,9 +182,9 @@ def test_a_settle_is_taken_after_a_stop() -> None:
     assert run(main()) == Settled()
 
 
-def test_a_cancelled_claimer_gives_its_place_up() -> None:
+def test_a_cancelled_claimer_gives_its_place_up(make: Make) -> None:
     clock = RecordingClock()
-    ledger = MemoryLedger(clock)
+    ledger = make(clock)
 
     async def main() -> Claimed:
         holding = await ledger.claim({A: 0}, HOLD)
@@ -168,8 +199,8 @@ def test_a_cancelled_claimer_gives_its_place_up() -> None:
     assert run(main()).claimed_ns == clock.start_ns + S
 
 
-def test_a_bad_claim_gives_its_place_up() -> None:
-    ledger = MemoryLedger(RecordingClock())
+def test_a_bad_claim_gives_its_place_up(make: Make) -> None:
+    ledger = make(RecordingClock())
 
     async def main() -> None:
         with pytest.raises(ValueError, match="a claim needs"):
@@ -180,9 +211,9 @@ def test_a_bad_claim_gives_its_place_up() -> None:
 
 
 @pytest.mark.parametrize("waiting", [False, True], ids=["before", "while-waiting"])
-def test_a_closed_ledger_gives_nothing(waiting: bool) -> None:
+def test_a_closed_ledger_gives_nothing(make: Make, waiting: bool) -> None:
     clock = RecordingClock()
-    ledger = MemoryLedger(clock)
+    ledger = make(clock)
 
     async def main() -> None:
         if waiting:
@@ -199,16 +230,16 @@ def test_a_closed_ledger_gives_nothing(waiting: bool) -> None:
     run(main())
 
 
-def test_the_same_run_twice_is_the_same() -> None:
+def test_the_same_run_twice_is_the_same(make: Make) -> None:
     def once() -> list[Any]:
         clock = RecordingClock()
-        ledger = MemoryLedger(clock)
+        ledger = make(clock)
         log: list[Any] = []
 
         async def one(number: int, keys: list[str]) -> None:
             for key in keys:
                 claimed = await ledger.claim({key: S}, HOLD)
-                log.append((number, key, claimed))
+                log.append((number, key, claimed.claimed_ns))
                 await clock.sleep(number / 7)
                 await ledger.settle(claimed.token, {key: S})
 
@@ -221,8 +252,3 @@ def test_the_same_run_twice_is_the_same() -> None:
     first = once()
     assert first == once()
     assert len(first) == 37
-
-
-def test_the_protocol_is_met() -> None:
-    make: Callable[[FakeClock], Ledger] = MemoryLedger
-    run(make(FakeClock()).close())

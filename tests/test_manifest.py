@@ -98,6 +98,7 @@ def test_the_log_ends_with_what_became_of_each_line(ended):
     assert (
         "Queue: 7 lines (1 comment, 1 duplicate, 1 rejected, 4 recorded). Followed links: 2 recorded. "
         "Page records of this run: 1 deferred/robots-unreachable, 5 stored. 8 requests to 3 hosts. "
+        "In the store: 5 URLs final, 1 not yet. "
         "Run it again to go on."
     ) in ended.log
 

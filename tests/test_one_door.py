@@ -99,8 +99,8 @@ NOT_ONE_AT_A_TIME = """
 import contextlib
 from seaspider.door import Door
 _init = Door.__init__
-def init(self, *parts):
-    _init(self, *parts)
+def init(self, *parts, **named):
+    _init(self, *parts, **named)
     self._one_at_a_time = contextlib.nullcontext()
 Door.__init__ = init
 """

@@ -54,8 +54,8 @@ _OTHER_LEDGER = """
 from seaspider.core.politeness import Claimed, ClaimTable, Token
 from seaspider.door import Door
 _init = Door.__init__
-def init(self, config, clock, resolver, ledger, *rest):
-    _init(self, config, clock, resolver, Ledger(clock), *rest)
+def init(self, config, clock, resolver, ledger, *rest, **named):
+    _init(self, config, clock, resolver, Ledger(clock), *rest, **named)
 Door.__init__ = init
 """
 NEVER_WAITS = (

@@ -67,8 +67,8 @@ def one_line(command: ScrapyCommand) -> Iterator[None]:
         command.exitcode = _exit_code(error)
         say(command, error)
     except KeyboardInterrupt:
-        command.exitcode = ExitCode.INTERRUPTED
         say(command, "interrupted")
+        _leave()
     except BaseException:
         opening.let_go()
         raise

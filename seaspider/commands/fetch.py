@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 
 from seaspider.commands import edge
 from seaspider.commands.words import why_not
-from seaspider.errors import ExitCode, Interrupted, VisitStopped
+from seaspider.errors import ExitCode, Interrupted, RunFailed, VisitStopped
 from seaspider.extension import Seaspider
 
 
@@ -61,6 +61,8 @@ class Command(fetch.Command):
         """Says why nothing was fetched."""
         error = failure.value
         self.exitcode = ExitCode.INTERRUPTED if isinstance(error, Interrupted) else ExitCode.UNFINISHED
+        if isinstance(error, RunFailed):
+            self.exitcode = error.exit_code
         if isinstance(error, VisitStopped):
             url = failure.request.url  # type: ignore[attr-defined]
             edge.say(self, f"{url} was not fetched: {why_not(Seaspider.of(self.crawler).run, url, error.ending)}")

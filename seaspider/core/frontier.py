@@ -94,6 +94,7 @@ class Frontier:
     def hop(self, visit: Visit, url: Url) -> None:
         """The next hop of a visit under way; it waits before the new URLs of its host."""
         visit.chain.append(Hop(url))
+        visit.answer, visit.wire_bytes, visit.flags = None, None, ()
         self._order.push(url.host, url.origin, visit, goes_on=True)
 
     def robots_hop(self, turn: RobotsTurn) -> None:

@@ -1,11 +1,15 @@
-"""The tasks that wait at one host: next hops and further attempts before new URLs, first come first served.
+"""The tasks that wait at one host, and what every order of hosts has in common.
 
-Decides the order within a host and nothing about other hosts, pauses or time. A task of an origin that is *held* (its
-robots.txt is on the way) stays where it is until the origin is released.
+Decides the order within a host: next hops and further attempts before new URLs, first come first served; a task of an
+origin that is *held* (its robots.txt is on the way) stays where it is until the origin is released. And keeps, for any
+order of hosts, when each is due on a *logical clock*, which advances only by the pauses that answers caused: no clock
+is read, so the same queue and the same answers give the same order. Which of the due hosts is next: order and
+longestidle. Never sleeps, never asks what a task means.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -66,3 +70,105 @@ class HostQueue(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         for lane in self._lanes.values():
             yield from (task for _, _, task in sorted(lane.tasks, key=lambda item: item[:2]))
+
+
+class HostOrder(ABC, Generic[T]):
+    """An order of turns over hosts.
+
+    `next()` gives a task of the host whose turn it is, again and again until `took_turn()` says that a request was
+    made: a task that ends without one costs its host nothing. `settled()` tells the pause that follows the request.
+    A host that is not due on the logical clock is passed over, and the clock moves on only when no host is due. Hosts
+    known to share an address share its pause.
+    """
+
+    def __init__(self) -> None:
+        self.clock_ns = 0
+        self.pending = 0
+        """How many tasks wait, those of held origins included."""
+        self._pushed = 0
+        self._queues: dict[str, HostQueue[T]] = {}
+        # Keys are hosts and addresses ("ip:..."); a host of unknown address is its own key.
+        self._due_ns: dict[str, int] = {}
+        self._address_key: dict[str, str] = {}
+        # A heap of (when it may be due at the earliest, key).
+        self._waiting: list[tuple[int, str]] = []
+        # Every host that has work and waits for its turn, with its place among the hosts of its address.
+        self._place: dict[str, tuple[int, int]] = {}
+        self._turn_of: str | None = None
+
+    def push(self, host: str, origin: str, task: T, *, goes_on: bool = False) -> None:
+        """Queues a task of `origin` at `host`; `goes_on`: a next hop or another attempt, before new URLs."""
+        self._pushed += 1
+        self.pending += 1
+        self._queues.setdefault(host, HostQueue()).push(origin, task, self._pushed, goes_on=goes_on)
+        self._schedule(host)
+
+    def put_back(self, host: str, origin: str, task: T) -> None:
+        """Puts the task that `next()` gave last at the head of its origin again."""
+        self.pending += 1
+        self._queues[host].put_back(origin, task)
+
+    def hold(self, host: str, origin: str) -> None:
+        """From now on no task of the origin, which is of the host whose turn it is, gets a turn."""
+        self._queues[host].hold(origin, held=True)
+
+    def release(self, host: str, origin: str) -> None:
+        self._queues[host].hold(origin, held=False)
+        self._schedule(host)
+
+    def next(self) -> T | None:
+        """The next task, or None if no host has one that may run now."""
+        while True:
+            if self._turn_of is None:
+                self._turn_of = self._next_host()
+            if self._turn_of is None:
+                return None
+            task = self._queues[self._turn_of].pop()
+            if task is not None:
+                self.pending -= 1
+                return task
+            self._place.pop(self._turn_of, None)
+            self._turn_of = None
+
+    def took_turn(self) -> None:
+        """The task that `next()` gave last led to a request: the turn goes on to another host."""
+        host, self._turn_of = self._turn_of, None
+        if host is None:
+            return
+        self._was_asked(host)
+        self._place.pop(host, None)
+        self._schedule(host)
+
+    def settled(self, host: str, address: str, host_pause_ns: int, address_pause_ns: int) -> None:
+        """A request to `host` at `address` is over; neither is due before its pause has passed on the logical clock."""
+        self._address_key[host] = "ip:" + address
+        for key, pause_ns in ((host, host_pause_ns), ("ip:" + address, address_pause_ns)):
+            self._due_ns[key] = max(self._due(key), self.clock_ns + pause_ns)
+
+    def __iter__(self) -> Iterator[T]:
+        """All tasks that still wait, by host."""
+        for host in sorted(self._queues):
+            yield from self._queues[host]
+
+    @abstractmethod
+    def _next_host(self) -> str | None:
+        """The host whose turn it is, no longer waiting; the clock may have moved on to it. None: no host waits."""
+
+    @abstractmethod
+    def _was_asked(self, host: str) -> None:
+        """The host has had its turn."""
+
+    @abstractmethod
+    def _place_of(self, host: str) -> tuple[int, int]:
+        """The place of a host that begins to wait; of those of one address the smallest has the turn, ties by name."""
+
+    def _due(self, key: str) -> int:
+        return self._due_ns.get(key, 0)
+
+    def _host_is_due(self, host: str) -> bool:
+        return max(self._due(host), self._due(self._address_key.get(host, host))) <= self.clock_ns
+
+    def _schedule(self, host: str) -> None:
+        if host not in self._place and self._queues[host].runnable:
+            self._place[host] = self._place_of(host)
+            heappush(self._waiting, (self._due(host), host))

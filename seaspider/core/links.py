@@ -19,6 +19,8 @@ MAX_TEXT_CHARS = 200
 MAX_WRITTEN_CHARS = 2000
 
 _C0_AND_SPACE = "".join(map(chr, range(0x21)))
+# C0 but for white space, DEL and C1: no text, and no XML feed could hold them.
+_CONTROLS = dict.fromkeys(code for code in (*range(0x20), *range(0x7F, 0xA0)) if not chr(code).isspace())
 _TAB_OR_NEWLINE = re.compile(r"[\t\n\r]")
 # URL Standard 1.3: the special-query percent-encode set.
 _QUERY_ENCODED = frozenset({*range(0x21), *b"\"#<>'", *range(0x7F, 0x100)})
@@ -150,8 +152,8 @@ def find_links(
 
 
 def tidy_text(text: str) -> str:
-    """Runs of white space made one blank, none at the ends, at most 200 characters."""
-    return " ".join(text.split())[:MAX_TEXT_CHARS].rstrip()
+    """Runs of white space made one blank, none at the ends, no control characters, at most 200 characters."""
+    return " ".join(text.translate(_CONTROLS).split())[:MAX_TEXT_CHARS].rstrip()
 
 
 def decide(

@@ -3,14 +3,16 @@
 A key is what must be left in peace: `"ip:192.0.2.7"`, `"host:a.test"`. A claim takes all keys of one request or none. A
 settle, once the answer is in or has failed, starts each key's pause; so for two requests in a row
 arrival(1) <= settle(1) <= claim(2) - pause, however late a process gets round to sending. A holder that never settles
-loses a key `hold + pause` after its claim. Never sleeps, never reads a clock (`now_ns` is CLOCK_BOOTTIME and does not
+loses a key `hold + pause` after its claim; what it learned of longer pauses died with it, so whoever comes next waits
+for its own pause if that is longer. Never sleeps, never reads a clock (`now_ns` is CLOCK_BOOTTIME and does not
 go back) and never makes any key free earlier than it already was. RFC 9110 section 10.2.3 (Retry-After), RFC 6585
 section 4 (429); crawl-delay is the de facto robots.txt line.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from operator import itemgetter
 from typing import NewType
 
 from seaspider.core.times import NS_PER_S
@@ -58,7 +60,7 @@ class Lost:
 
 @dataclass(slots=True)
 class KeyState:
-    """Resting until `rest_ns`, and held by `token` until that settles or `lapse_ns` comes, a dead holder's end.
+    """Resting until `rest_ns`, and held by `token` until that settles or `lapse_ns` comes: hold and pause are over.
 
     `pause_ns` is the pause behind the latest of these; it starts anew where the clock does (another boot).
     """
@@ -68,9 +70,23 @@ class KeyState:
     token: Token | None = None
     pause_ns: int = 0
 
-    @property
-    def free_ns(self) -> int:
-        return max(self.rest_ns, self.lapse_ns)
+    def free_ns(self, pause_ns: int = 0) -> int:
+        """When it is free for a claimer whose own pause is `pause_ns`. Nobody knows how long a holder that never
+        settled would have let it rest: for its own pause, and for no less than the claimer's."""
+        longer_ns = 0 if self.token is None else max(0, pause_ns - self.pause_ns)
+        return max(self.rest_ns, self.lapse_ns + longer_ns)
+
+    def rest(self, pause_ns: int, now_ns: int) -> None:
+        """Rests from now on for at least that long; a holder, alive or not, stays one, and its pause is its own."""
+        if now_ns + pause_ns > self.rest_ns:
+            self.rest_ns = now_ns + pause_ns
+            if self.token is None:
+                self.pause_ns = max(pause_ns, self.pause_ns)
+
+    def joined(self, other: "KeyState") -> "KeyState":
+        """Of two accounts of one key the one that ends later, its rest no shorter than the other's."""
+        last = max(self, other, key=KeyState.free_ns)
+        return replace(last, rest_ns=max(self.rest_ns, other.rest_ns))
 
 
 class ClaimTable:
@@ -100,10 +116,11 @@ class ClaimTable:
         """
         if not pauses_ns or min(hold_ns, *pauses_ns.values()) < 0:
             raise ValueError(f"a claim needs keys, and pauses and a hold from 0 ns: {dict(pauses_ns)}, {hold_ns}")
-        taken = [(entry, key) for key in sorted(pauses_ns) if (entry := self._keys.get(key)) and entry.free_ns > now_ns]
+        found = [(self._keys[key], key) for key in sorted(pauses_ns) if key in self._keys]
+        taken = [(e.lapse_ns > now_ns, free, key) for e, key in found if (free := e.free_ns(pauses_ns[key])) > now_ns]
         if taken:
-            entry, key = max(taken, key=lambda item: (item[0].lapse_ns > now_ns, item[0].free_ns))
-            return Busy(entry.free_ns, key) if entry.lapse_ns > now_ns else Wait(entry.free_ns, key)
+            held, free_ns, key = max(taken, key=itemgetter(0, 1))
+            return Busy(free_ns, key) if held else Wait(free_ns, key)
         self._sweep(now_ns)
         self._claims += 1
         token = Token(f"{holder}:{self._claims}")
@@ -123,18 +140,17 @@ class ClaimTable:
         lost = []
         for key, pause_ns in sorted(pauses_ns.items()):
             entry = self._keys.setdefault(key, KeyState(now_ns))
-            if now_ns + pause_ns > entry.rest_ns:
-                entry.rest_ns, entry.pause_ns = now_ns + pause_ns, max(pause_ns, entry.pause_ns)
             if entry.token == token and now_ns < entry.lapse_ns:
                 entry.token, entry.lapse_ns = None, 0
             else:
                 lost.append(key)
+            entry.rest(pause_ns, now_ns)
         return Lost(tuple(lost)) if lost else Settled()
 
     def _sweep(self, now_ns: int) -> None:
         """Forget free keys now and then: a broad crawl meets millions of them."""
         if len(self._keys) >= self._sweep_at:
-            self._keys = {key: entry for key, entry in self._keys.items() if entry.free_ns > now_ns}
+            self._keys = {key: entry for key, entry in self._keys.items() if entry.free_ns() > now_ns}
             self._sweep_at = 2 * len(self._keys) + 64
 
 

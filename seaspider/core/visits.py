@@ -57,6 +57,21 @@ class Hop:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer of a visit's last request, as it came: what is recorded, whatever other parts make of it."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    """Decoded."""
+
+    def values(self, name: str) -> list[str]:
+        """The values of a header in the order received."""
+        wanted = name.lower().encode("latin-1")
+        return [value.decode("latin-1") for key, value in self.headers if key.lower() == wanted]
+
+
 @dataclass(slots=True, eq=False)
 class Visit:
     """One URL on its way. `line`: 1-based queue line, None if followed; `via`: the page that linked to it."""
@@ -80,6 +95,7 @@ class Visit:
     """Its record of an earlier run, if that is not final."""
     kept: bool = False
     """It ends as in the earlier run, whose pause is not over: the same record again."""
+    answer: Answered | None = None
     wire_bytes: int | None = None
     flags: tuple[str, ...] = ()
 

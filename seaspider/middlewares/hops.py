@@ -51,7 +51,11 @@ class HopMiddleware:
             return response
         seen = (*request.meta.get(_SEEN, ()), url.text)
         target = self._target(url, response, seen)
-        return response if target is None else request.replace(url=target.text, meta={**request.meta, _SEEN: seen})
+        return response if target is None else self._next(request, target, seen)
+
+    def _next(self, request: Request, target: Url, seen: tuple[str, ...]) -> Request:
+        meta = {**request.meta, _SEEN: seen, "verbatim_url": True}
+        return request.replace(url=target.text, meta=meta, dont_filter=True)
 
     def _target(self, url: Url, response: Response, seen: list[str] | tuple[str, ...]) -> Url | None:
         """Where the answer sends the visit; None if it is final. Raises VisitStopped."""

@@ -23,7 +23,7 @@ from seaspider.core.robotsstate import RobotsReason
 from seaspider.core.times import rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.core.visits import Hop, Visit
-from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, StoreError, VisitStopped
+from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, RunFailed, VisitStopped
 from seaspider.extension import Ours, Seaspider
 from seaspider.permits import Clearance, RobotsPermit
 from seaspider.requests import request_for
@@ -107,9 +107,9 @@ class RobotsMiddleware:
             self._robots_failed(ours, ours.what, exception)
 
     def _robots_failed(self, ours: Ours, turn: RobotsTurn, exception: Exception) -> None:
-        """The fetch ends here. Only when the crawl itself ends (stopped, store full) is nothing concluded."""
+        """The fetch ends here. Only when the crawl ends (stopped, store full, a shortage) is nothing concluded."""
         fetch, desk = turn.fetch, self._run.desk
-        if isinstance(exception, Interrupted | StoreError):
+        if isinstance(exception, Interrupted | RunFailed):
             return
         if isinstance(exception, VisitStopped):
             if len(fetch.chain) == 1:
@@ -134,7 +134,7 @@ class RobotsMiddleware:
         except UrlError as error:
             raise DoorRefusal(str(error)) from error
         if url.text != request.url:
-            return request.replace(url=url.text, meta={**request.meta, "verbatim_url": True})
+            return request.replace(url=url.text, meta={**request.meta, "verbatim_url": True}, dont_filter=True)
         hop = Hop(url)
         lock = self._locks.setdefault(url.origin, asyncio.Lock())
         async with lock:
@@ -175,7 +175,7 @@ class RobotsMiddleware:
             if fetch.queued:
                 fetch.queued = False
                 return RobotsTurn(fetch, fetch.chain[-1])
-            if self._run.stopped() or self._run.store.failed is not None:
+            if self._run.stopped() or self._run.failed is not None:
                 raise Interrupted(f"stopped while waiting for robots.txt of {origin}")
             await self._run.clock.sleep(POLL_S)
         return None

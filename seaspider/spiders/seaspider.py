@@ -16,15 +16,15 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from seaspider import feeds, guard
+from seaspider import feeds, guard, interrupts
 from seaspider.arguments import Arguments
 from seaspider.core import links
 from seaspider.core.answers import answer_ending, backoff_s, failure_ending
 from seaspider.core.frontier import PageTurn, RobotsTurn, StopTurn
 from seaspider.core.links import FollowMode, FollowPolicy, LinkRow
 from seaspider.core.records import STORED, Ending
-from seaspider.core.visits import Visit
-from seaspider.errors import ExchangeFailed, Interrupted, StoreError, VisitStopped
+from seaspider.core.visits import Answered, Visit
+from seaspider.errors import ExchangeFailed, Interrupted, RunFailed, VisitStopped
 from seaspider.extension import Seaspider
 from seaspider.html import page_links
 from seaspider.items import Link, Page
@@ -46,7 +46,8 @@ class SeaspiderSpider(Spider):
         guard.check(crawler.settings)
         feeds.complete(crawler.settings)
         feeds.check(crawler.settings, Path(Arguments.read(kwargs).store))
-        run = with_queue(crawler.settings, kwargs)
+        with interrupts.breaking_in():
+            run = with_queue(crawler.settings, kwargs)
         spider = super().from_crawler(crawler, *args)
         spider.run = run
         spider.link_items = _feeds_want_links(crawler)
@@ -65,45 +66,56 @@ class SeaspiderSpider(Spider):
     # --- visits ---
 
     def visit_answered(self, response: Response) -> Iterator[Page | Link]:
+        """What is recorded is the answer that came through the door, whatever another part made of the Response."""
         visit = self._visit(response.request)
-        ending = answer_ending(
-            response.status,
-            _texts(response, "Retry-After"),
-            _texts(response, "Date"),
-            self.run.clock.wall_ms(),
-            self._backoff_s(),
-        )
-        return self._closed(visit, ending, response)
+        if visit is None:
+            return iter(())
+        if visit.answer is None:
+            return self._error(f"{visit.url.text}: not recorded: another part of the crawl answered for its server")
+        answer, now_ms = visit.answer, self.run.clock.wall_ms()
+        retry_after, date = answer.values("Retry-After"), answer.values("Date")
+        ending = answer_ending(answer.status, retry_after, date, now_ms, self._backoff_s())
+        return self._closed(visit, ending, answer)
 
     def visit_failed(self, failure: Failure) -> Iterator[Page | Link]:
         error = failure.value
         visit = self._visit(failure.request)  # type: ignore[attr-defined]
+        if visit is None:
+            return iter(())
         if isinstance(error, VisitStopped):
             return self._closed(visit, error.ending)
         if isinstance(error, ExchangeFailed):
             visit.chain[-1].error = error.reason
             return self._closed(visit, failure_ending(error.reason, self.run.clock.wall_ms(), self._backoff_s()))
-        if isinstance(error, StoreError):
+        if isinstance(error, RunFailed):
             logger.error("%s", error)
         elif not isinstance(error, Interrupted):
-            self.run.tally.errors += 1
-            logger.error("%s: not finished: %r", visit.url.text, error, exc_info=error)
+            return self._error(f"{visit.url.text}: not finished: {error!r}", error)
         return iter(())
 
-    def _closed(self, visit: Visit, ending: Ending, response: Response | None = None) -> Iterator[Page | Link]:
+    def _visit(self, request: Request | None) -> Visit | None:
+        """The visit a Request stands for; None, and an error of the run, if another part has put in its own."""
+        ours = Seaspider.of(self.crawler).ours(request)
+        if ours is not None and isinstance(ours.what, PageTurn | StopTurn):
+            return ours.what.visit
+        self._error(f"{request}: not finished: another part of the crawl replaced the request of a visit")
+        return None
+
+    def _error(self, text: str, error: BaseException | None = None) -> Iterator[Page | Link]:
+        """A visit that ends without a record: it is unfinished, and the run ends with exit code 1."""
+        self.run.tally.errors += 1
+        logger.error("%s", text, exc_info=error)
+        return iter(())
+
+    def _closed(self, visit: Visit, ending: Ending, answer: Answered | None = None) -> Iterator[Page | Link]:
         """The Page that ends the visit; a stored answer brings body and links."""
         record = visit.record(self.run.number, ending, self.run.clock.wall_ms())
-        if response is None or ending != STORED:
+        if answer is None or ending != STORED:
             yield Page(**record)
             return
-        content_type = ", ".join(_texts(response, "Content-Type")[-1:])
-        found = page_links(
-            response.body,
-            content_type,
-            visit.final_url,
-            _texts(response, "X-Robots-Tag"),
-            self.run.config.token,
-        )
+        content_type = ", ".join(answer.values("Content-Type")[-1:])
+        tags, token = answer.values("X-Robots-Tag"), self.run.config.token
+        found = page_links(answer.body, content_type, visit.final_url, tags, token)
         rows = self._follow(visit, found.links) if found.is_html else ()
         record |= {
             "content_type": content_type or None,
@@ -112,7 +124,7 @@ class SeaspiderSpider(Spider):
             "nofollow": found.nofollow if found.is_html else None,
             "flags": [*record["flags"], *map(str, found.flags)],
         }
-        page = Page(**record, content=response.body, rows=rows)
+        page = Page(**record, content=answer.body, rows=rows)
         yield page
         if self.link_items:
             yield from page.link_items
@@ -130,12 +142,6 @@ class SeaspiderSpider(Spider):
         )
         return rows
 
-    def _visit(self, request: Request | None) -> Visit:
-        ours = Seaspider.of(self.crawler).ours(request)
-        if ours is None or not isinstance(ours.what, PageTurn | StopTurn):
-            raise ValueError(f"no visit has the request {request}")
-        return ours.what.visit
-
     def _backoff_s(self) -> float:
         return backoff_s(1, self.run.config.backoff_base_s, self.run.config.backoff_cap_s)
 
@@ -147,14 +153,10 @@ class SeaspiderSpider(Spider):
     def robots_failed(self, failure: Failure) -> None:
         seaspider = Seaspider.of(self.crawler)
         ours = seaspider.ours(failure.request)  # type: ignore[attr-defined]
-        if isinstance(failure.value, StoreError):
+        if isinstance(failure.value, RunFailed):
             logger.error("%s", failure.value)
         elif ours is not None and isinstance(ours.what, RobotsTurn) and not isinstance(failure.value, Interrupted):
             seaspider.robots_lost(ours.what)
-
-
-def _texts(response: Response, name: str) -> list[str]:
-    return [value.decode("latin-1") for value in response.headers.getlist(name)]
 
 
 def _feeds_want_links(crawler: Crawler) -> bool:

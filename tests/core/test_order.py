@@ -1,66 +1,32 @@
 """Whose turn is next: exact sequences, and the same order as a slow and obvious implementation gives."""
 
 import math
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import Phase, find, given, settings
-from hypothesis import strategies as st
 
 from seaspider.core.order import RoundRobin
-
-S = 1_000_000_000
-
-# No examples on disk, no random seed: the same examples every time.
-QUICK = settings(database=None, derandomize=True, deadline=None, max_examples=100)
-THOROUGH = settings(QUICK, max_examples=250)
+from tests.core.orders import (
+    ANY_SCRIPT,
+    QUICK,
+    THOROUGH,
+    S,
+    SlowRounds,
+    ask,
+    filled,
+    play,
+    push,
+    too_near,
+    turns,
+    work_per_turn,
+)
 
 
 def order_of(*tasks: str) -> RoundRobin[str]:
-    """Tasks are named `host/anything` or `host:port/anything`."""
-    order: RoundRobin[str] = RoundRobin()
-    for task in tasks:
-        push(order, task)
-    return order
-
-
-def host_of(task: str) -> str:
-    return origin_of(task).partition(":")[0]
-
-
-def origin_of(task: str) -> str:
-    return task.partition("/")[0]
-
-
-def push(order: RoundRobin[str], task: str, *, goes_on: bool = False) -> None:
-    order.push(host_of(task), origin_of(task), task, goes_on=goes_on)
-
-
-def ask(order: RoundRobin[str], *, pause_s: float = 2, ip: str | None = None, ip_pause_s: float = 0) -> str | None:
-    """The next task, as a request that is over at once; each host has an address of its own unless `ip` is given."""
-    task = order.next()
-    if task is not None:
-        order.took_turn()
-        order.settled(host_of(task), ip or host_of(task), round(pause_s * S), round(ip_pause_s * S))
-    return task
-
-
-def turns(
-    order: RoundRobin[str], pauses_s: dict[str, float] | None = None, limit: int = 100
-) -> list[tuple[str, float]]:
-    """(task, logical second) of every turn until nothing is left."""
-    found: list[tuple[str, float]] = []
-    while len(found) < limit and (task := order.next()) is not None:
-        found.append((task, order.clock_ns / S))
-        order.took_turn()
-        pause_s = (pauses_s or {}).get(host_of(task), 2)
-        order.settled(host_of(task), host_of(task), round(pause_s * S), 0)
-    return found
+    return filled(RoundRobin(), *tasks)
 
 
 # Rounds
@@ -188,16 +154,74 @@ def test_the_address_has_its_own_pause(ip_pause_s: float, expected: list[float])
     assert seen == list(zip(["a/1", "b/1", "c/1", "d/1"], expected, strict=True))
 
 
-def test_of_hosts_on_one_address_the_first_that_is_due_has_the_turn() -> None:
+def on_one_address(*tasks: str) -> RoundRobin[str]:
     order = order_of()
-    for host in "abc":
-        order.settled(host, "x", 0, 0)
-        for page in (1, 2):
-            push(order, f"{host}/{page}")
+    for task in tasks:
+        order.settled(task[0], "x", 0, 0)
+        push(order, task)
+    return order
+
+
+def test_of_hosts_on_one_address_the_one_that_waits_longest_has_the_turn() -> None:
+    order = on_one_address("a/1", "a/2", "b/1", "b/2", "c/1", "c/2")
     seen = []
     for pause_s in (10, 2, 2, 2, 2, 2):
         seen.append((ask(order, pause_s=pause_s, ip="x", ip_pause_s=2), order.clock_ns / S))
-    assert seen == [("a/1", 0), ("b/1", 2), ("b/2", 4), ("c/1", 6), ("c/2", 8), ("a/2", 10)]
+    assert seen == [("a/1", 0), ("b/1", 2), ("c/1", 4), ("b/2", 6), ("c/2", 8), ("a/2", 10)]
+
+
+def test_a_newcomer_on_an_address_waits_for_those_that_waited_before() -> None:
+    order = on_one_address("b/1", "b/2", "c/1", "d/1", "d/2")
+    assert ask(order, ip="x", ip_pause_s=2) == "b/1"
+    order.settled("a", "x", 0, 0)
+    push(order, "a/1")
+    push(order, "a/2")
+    order.settled("e", "x", 0, 0)
+    push(order, "e/1")
+    seen = [ask(order, ip="x", ip_pause_s=2) for _ in range(7)]
+    assert seen == ["c/1", "d/1", "a/1", "b/2", "e/1", "d/2", "a/2"]
+
+
+def test_a_host_that_has_to_rest_by_itself_gives_no_place_in_the_round() -> None:
+    """z waits longest on its address, but another part asked it meanwhile; m comes before n, wherever z would be."""
+    order = on_one_address("z/1")
+    order.settled("m", "x", 0, 2 * S)
+    push(order, "n/1")
+    push(order, "n/2")
+    assert ask(order) == "n/1"
+    order.settled("z", "x", 9 * S, 0)
+    push(order, "m/1")
+    assert turns(order) == [("m/1", 2), ("n/2", 2), ("z/1", 9)]
+
+
+@pytest.mark.parametrize("pause", [0, 1, 2, 3, 4, 6, 7, 20])
+@pytest.mark.parametrize("hosts", [2, 3, 5])
+def test_each_of_the_hosts_of_an_address_gets_one_of_its_turns_in_so_many(hosts: int, pause: int) -> None:
+    """Whatever the hosts' own pause is; another address beside it changes nothing."""
+    found = turns_of_addresses(RoundRobin(), {"x": hosts, "y": 2}, pause, 2)
+    assert len(found["x"]) == 12 * hosts
+    assert all(len({*found["x"][at : at + hosts]}) == hosts for at in range(11 * hosts))
+
+
+def test_by_name_alone_the_first_of_them_would_have_all_turns() -> None:
+    """Twin: each time the address is due, so is the host that comes first."""
+    found = turns_of_addresses(SlowRounds(turns_about=False), {"x": 3, "y": 2}, 2, 2)
+    assert found["x"] == ["x0"] * 12 + ["x1"] * 12 + ["x2"] * 12
+
+
+def turns_of_addresses(order: Any, hosts: dict[str, int], pause: int, address_pause: int) -> dict[str, list[str]]:
+    """The hosts that had the turns of each address; each host has 12 pages. Who shares one is known."""
+    names = [f"{address}{number}" for address, many in hosts.items() for number in range(many)]
+    for name in names:
+        order.settled(name, name[0], 0, 0)
+        for _ in range(12):
+            order.push(name, name, name)
+    found: dict[str, list[str]] = {address: [] for address in hosts}
+    while (name := order.next()) is not None:
+        order.took_turn()
+        order.settled(name, name[0], pause, address_pause)
+        found[name[0]].append(name)
+    return found
 
 
 def test_stops_on_a_shared_address_leave_the_turn_to_its_next_host() -> None:
@@ -330,210 +354,20 @@ def test_tasks_are_never_compared() -> None:
 # The same as a slow and obvious implementation, on random scripts
 
 
-@dataclass
-class Slow:
-    """Design section 2, "Turns and order", word for word; looks at every host and task each time."""
-
-    clock_ns: int = 0
-    tasks: list[tuple[int, int, str, str, Any]] = field(default_factory=list)
-    held: set[str] = field(default_factory=set)
-    due_ns: dict[str, int] = field(default_factory=dict)
-    address: dict[str, str] = field(default_factory=dict)
-    round: list[str] = field(default_factory=list)
-    turn_of: str | None = None
-    numbers: Iterator[int] = field(default_factory=count)
-    popped: int = 0
-    passed_over: bool = True
-
-    @property
-    def pending(self) -> int:
-        return len(self.tasks)
-
-    def push(self, host: str, origin: str, task: Any, *, goes_on: bool = False) -> None:
-        self.tasks.append((0 if goes_on else 1, next(self.numbers), host, origin, task))
-
-    def put_back(self, host: str, origin: str, task: Any) -> None:
-        self.tasks.append((0, self.popped, host, origin, task))
-
-    def hold(self, host: str, origin: str) -> None:
-        self.held.add(origin)
-
-    def release(self, host: str, origin: str) -> None:
-        self.held.discard(origin)
-
-    def runnable(self, host: str) -> list[tuple[int, int, str, str, Any]]:
-        return sorted(task for task in self.tasks if task[2] == host and task[3] not in self.held)
-
-    def due(self, host: str) -> int:
-        address = self.address.get(host, "")
-        return max(self.due_ns.get(host, 0), self.due_ns.get("ip:" + address, 0))
-
-    def next(self) -> Any:
-        while True:
-            if self.turn_of is None:
-                self.turn_of = self.next_host()
-            if self.turn_of is None:
-                return None
-            if tasks := self.runnable(self.turn_of):
-                self.tasks.remove(tasks[0])
-                self.popped = tasks[0][1]
-                return tasks[0][4]
-            self.turn_of = None
-
-    def next_host(self) -> str | None:
-        while True:
-            while self.round:
-                host = self.round.pop(0)
-                if self.due(host) <= self.clock_ns or not self.passed_over:
-                    return host
-            hosts = sorted({task[2] for task in self.tasks if task[3] not in self.held})
-            if not hosts:
-                return None
-            self.clock_ns = max(self.clock_ns, min(self.due(host) for host in hosts))
-            self.round = hosts
-
-    def took_turn(self) -> None:
-        self.turn_of = None
-
-    def settled(self, host: str, address: str, host_pause_ns: int, address_pause_ns: int) -> None:
-        self.address[host] = address
-        for key, pause_ns in ((host, host_pause_ns), ("ip:" + address, address_pause_ns)):
-            self.due_ns[key] = max(self.due_ns.get(key, 0), self.clock_ns + pause_ns)
-
-
-@dataclass(frozen=True)
-class Step:
-    """What becomes of one task that `next()` gave, and what else happens meanwhile."""
-
-    stops: bool = False
-    robots: bool = False
-    """Its origin is held, and released `release_after` turns later."""
-    release_after: int = 0
-    host_pause: int = 2
-    address_pause: int = 2
-    moves_to: int | None = None
-    new: Sequence[tuple[int, int, bool]] = ()
-    """(host, port, goes_on) pushed then."""
-    foreign: int | None = None
-    """A host that gets a request which is no turn."""
-
-
-@dataclass(frozen=True)
-class Given:
-    task: int
-    host: str
-    address: str
-    clock_ns: int
-    asked: bool
-    pauses: tuple[int, int]
-
-
-def run(
-    order: Any, hosts: int, addresses: int, known: bool, first: Sequence[tuple[int, int, bool]], steps: Sequence[Step]
-) -> Any:
-    """Plays a script: (what was given, how many were pushed, pending after each turn). All origins are released in the
-    end, so that everything comes out. `known`: which hosts share an address is known from the start."""
-    numbers, pending = count(), []
-    trace: list[tuple[Given, bool]] = []
-    address = {f"h{host}": f"ip{host % addresses}" for host in range(hosts)}
-    held: list[tuple[int, str, str]] = []
-    where: dict[int, tuple[str, str]] = {}
-
-    def put(number: int, port: int, goes_on: bool) -> None:
-        host = f"h{number % hosts}"
-        task = next(numbers)
-        where[task] = (host, f"{host}:{port}")
-        order.push(*where[task], task, goes_on=goes_on)
-
-    for host, ip in address.items() if known else ():
-        order.settled(host, ip, 0, 0)
-    for new in first:
-        put(*new)
-    script = iter(steps)
-    for turn in range(2_000):
-        for item in [item for item in held if item[0] <= turn]:
-            held.remove(item)
-            order.release(*item[1:])
-        task = order.next()
-        pending.append(order.pending)
-        if task is None and not held:
-            return trace, next(numbers), pending
-        step = next(script, Step())
-        if task is not None:
-            host, origin = where[task]
-            pauses = (step.host_pause, step.address_pause)
-            if step.robots:
-                order.put_back(host, origin, task)
-                order.hold(host, origin)
-                held.append((turn + 1 + step.release_after, host, origin))
-            if not step.stops:
-                if step.moves_to is not None:
-                    address[host] = f"ip{step.moves_to % addresses}"
-                order.took_turn()
-                order.settled(host, address[host], *pauses)
-            given = Given(task, host, address[host], order.clock_ns, not step.stops, pauses)
-            trace.append((given, step.robots))
-        for new in step.new:
-            put(*new)
-        if step.foreign is not None:
-            host = f"h{step.foreign % hosts}"
-            order.settled(host, address[host], step.host_pause, step.address_pause)
-    raise AssertionError("it never ends")
-
-
-PUSHES = st.lists(st.tuples(st.integers(0, 6), st.integers(80, 82), st.booleans()), max_size=12)
-PAUSES = st.sampled_from([0, 1, 2, 2, 2, 3, 10])
-
-
-def scripts(foreign: bool) -> st.SearchStrategy[Any]:
-    step = st.builds(
-        Step,
-        stops=st.booleans(),
-        robots=st.booleans(),
-        release_after=st.integers(0, 5),
-        host_pause=PAUSES,
-        address_pause=PAUSES,
-        moves_to=st.none() if foreign else st.one_of(st.none(), st.integers(0, 3)),
-        new=PUSHES.map(lambda new: new[:3]),
-        foreign=st.one_of(st.none(), st.integers(0, 6)) if foreign else st.none(),
-    )
-    return st.tuples(st.integers(1, 7), st.integers(1, 7), st.booleans(), PUSHES, st.lists(step, max_size=25))
-
-
-ANY_SCRIPT = st.booleans().flatmap(scripts)
-
-
 @THOROUGH
 @given(ANY_SCRIPT)
 def test_the_order_is_that_of_the_slow_implementation(script: Any) -> None:
-    assert run(RoundRobin(), *script) == run(Slow(), *script)
+    assert play(RoundRobin(), *script) == play(SlowRounds(), *script)
 
 
 @QUICK
 @given(ANY_SCRIPT)
 def test_every_task_comes_out_exactly_once_and_the_clock_never_goes_back(script: Any) -> None:
-    trace, pushed, pending = run(RoundRobin(), *script)
+    trace, pushed, pending = play(RoundRobin(), *script)
     assert Counter(given.task for given, robots in trace if not robots) == Counter(range(pushed))
     assert pending[-1] == 0
     clocks = [given.clock_ns for given, _ in trace]
     assert clocks == sorted(clocks)
-
-
-def too_near(order: Any, script: Any) -> list[tuple[Given, Given]]:
-    """Pairs of requests to one host, or to hosts known to share an address, nearer than the pause after the first."""
-    trace, _, _ = run(order, *script)
-    asked = [given for given, _ in trace if given.asked]
-    found = []
-    for at, later in enumerate(asked):
-        # What is known of the address at the time of the later turn: where the host's request before it went.
-        known = next((earlier.address for earlier in reversed(asked[:at]) if earlier.host == later.host), None)
-        for earlier in asked[:at]:
-            gap = later.clock_ns - earlier.clock_ns
-            if (earlier.host == later.host and gap < earlier.pauses[0]) or (
-                earlier.address == known and gap < earlier.pauses[1]
-            ):
-                found.append((earlier, later))
-    return found
 
 
 @QUICK
@@ -545,59 +379,15 @@ def test_no_two_turns_are_nearer_on_the_logical_clock_than_the_pause(script: Any
 def test_without_passing_over_some_would_be_too_near() -> None:
     """Twin: the measure finds what a round that does not look at the pauses would do."""
     careless = settings(QUICK, phases=[Phase.generate])  # any example will do, not the smallest
-    assert find(ANY_SCRIPT, lambda script: bool(too_near(Slow(passed_over=False), script)), settings=careless)
+    assert find(ANY_SCRIPT, lambda script: bool(too_near(SlowRounds(passes_over=False), script)), settings=careless)
 
 
 # Cost
-
-
-class Name(str):
-    """A host name that counts how often it is compared."""
-
-    __slots__ = ()
-    compared = 0
-
-    def __lt__(self, other: str) -> bool:
-        Name.compared += 1
-        return str.__lt__(self, other)
-
-    __hash__ = str.__hash__
-
-
-def work_per_turn(hosts: int, address: Callable[[int], str], counted: int = 400) -> float:
-    """Calls and comparisons a turn costs, over turns of a steady state; pushes and the first rounds left aside."""
-    order: RoundRobin[int] = RoundRobin()
-    names = [Name(f"h{number:06}") for number in range(hosts)]
-    for number, name in enumerate(names):
-        order.settled(name, address(number), 0, 0)
-        for _ in range(2):
-            order.push(name, "o", number)
-    calls = 0
-
-    def profile(frame: Any, event: str, arg: Any) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    def turn() -> None:
-        number = order.next()
-        assert number is not None
-        order.took_turn()
-        order.settled(names[number], address(number), 2 * S, 2 * S)
-
-    turn()
-    Name.compared = 0
-    sys.setprofile(profile)
-    try:
-        for _ in range(counted):
-            turn()
-    finally:
-        sys.setprofile(None)
-    return (calls + Name.compared) / counted
 
 
 @pytest.mark.parametrize(
     "address", [lambda number: f"ip{number}", lambda number: "ip"], ids=["own-addresses", "one-address"]
 )
 def test_a_turn_costs_the_logarithm_of_the_number_of_hosts(address: Callable[[int], str]) -> None:
-    few, many = work_per_turn(500, address), work_per_turn(50_000, address)
+    few, many = work_per_turn(RoundRobin(), 500, address), work_per_turn(RoundRobin(), 50_000, address)
     assert many < few * math.log(50_000) / math.log(500)

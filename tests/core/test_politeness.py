@@ -15,6 +15,7 @@ from seaspider.core.politeness import (
     Busy,
     Claimed,
     ClaimTable,
+    KeyState,
     Lost,
     Pause,
     PauseBasis,
@@ -53,9 +54,9 @@ def test_a_fresh_key_is_free() -> None:
 def test_a_held_key_is_busy_until_hold_and_the_pause_of_its_claim_are_over() -> None:
     table = ClaimTable()
     claim(table, T0, ip=2, a=5)
-    assert claim(table, T0, ip=9) == Busy(T0 + HOLD + 2 * S, IP)
-    assert claim(table, T0 + 1, a=9) == Busy(T0 + HOLD + 5 * S, A)
-    assert claim(table, T0 + 1, ip=9, a=9) == Busy(T0 + HOLD + 5 * S, A)
+    assert claim(table, T0, ip=1) == Busy(T0 + HOLD + 2 * S, IP)
+    assert claim(table, T0 + 1, a=1) == Busy(T0 + HOLD + 5 * S, A)
+    assert claim(table, T0 + 1, ip=1, a=1) == Busy(T0 + HOLD + 5 * S, A)
 
 
 def test_a_dead_holders_keys_free_themselves_each_after_its_own_pause() -> None:
@@ -65,6 +66,21 @@ def test_a_dead_holders_keys_free_themselves_each_after_its_own_pause() -> None:
     granted(claim(table, T0 + HOLD + 2 * S, ip=1))
     assert claim(table, T0 + HOLD + 5 * S - 1, a=1) == Busy(T0 + HOLD + 5 * S, A)
     granted(claim(table, T0 + HOLD + 5 * S, a=1))
+
+
+def test_after_a_dead_holder_the_longer_of_its_pause_and_the_next_ones_is_kept() -> None:
+    """It may have died with a crawl-delay just learned: the next one, who knows it, does not profit from that."""
+    table = ClaimTable()
+    claim(table, T0, a=2)
+    assert claim(table, T0 + 1, a=60) == Busy(T0 + HOLD + 60 * S, A)
+    assert claim(table, T0 + HOLD + 2 * S, a=60) == Wait(T0 + HOLD + 60 * S, A)
+    granted(claim(table, T0 + HOLD + 60 * S, a=60))
+
+
+def test_after_a_settle_its_pause_is_kept_and_no_other() -> None:
+    table = ClaimTable()
+    table.settle(granted(claim(table, T0, a=2)).token, T0, {A: 2 * S})
+    granted(claim(table, T0 + 2 * S, a=60))
 
 
 def test_a_claim_takes_all_keys_or_none() -> None:
@@ -190,6 +206,26 @@ def test_free_keys_are_forgotten_and_others_kept() -> None:
     assert claim(table, now_ns, b=2) == Wait(T0 + 10**6 * S, B)
 
 
+# Two accounts of one key
+
+JOINED = {
+    "a rest and a longer one": (KeyState(5, pause_ns=2), KeyState(9, pause_ns=3), KeyState(9, pause_ns=3)),
+    "a rest and a later holder": (
+        KeyState(5, pause_ns=2),
+        KeyState(5, 9, Token("t"), 3),
+        KeyState(5, 9, Token("t"), 3),
+    ),
+    "a holder within a rest": (KeyState(9, pause_ns=2), KeyState(1, 8, Token("t"), 3), KeyState(9, pause_ns=2)),
+    "a holder beyond a rest": (KeyState(7, pause_ns=2), KeyState(1, 8, Token("t"), 3), KeyState(7, 8, Token("t"), 3)),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "both"), JOINED.values(), ids=JOINED)
+def test_two_accounts_of_one_key_are_both_kept(one: KeyState, other: KeyState, both: KeyState) -> None:
+    assert one.joined(other) == other.joined(one) == both
+    assert both.free_ns() >= max(one.free_ns(), other.free_ns())
+
+
 # Any interleaving
 
 
@@ -219,9 +255,11 @@ class AnyInterleaving(RuleBasedStateMachine):
         self.uses: dict[str, list[Use]] = {key: [] for key in (IP, A, B)}
         self.floors: dict[str, int] = dict.fromkeys((IP, A, B), 0)
 
-    def free_ns(self, key: str) -> int:
+    def free_ns(self, key: str, pause_ns: int) -> int:
+        """A use that is over without a settle is followed by its own pause or the next one's, whichever is longer."""
         last = self.uses[key][-1:]
-        return max([self.floors[key]] + [use.over_ns + use.pause_ns for use in last])
+        pauses = (use.pause_ns if use.settled_ns is not None else max(use.pause_ns, pause_ns) for use in last)
+        return max([self.floors[key]] + [use.over_ns + pause for use, pause in zip(last, pauses, strict=True)])
 
     @rule(step=st.integers(1, 12))
     def time_passes(self, step: int) -> None:
@@ -230,7 +268,7 @@ class AnyInterleaving(RuleBasedStateMachine):
     @rule(pauses=st.dictionaries(st.sampled_from((IP, A, B)), st.integers(0, 9), min_size=1), hold=st.integers(0, 9))
     def claims(self, pauses: dict[str, int], hold: int) -> None:
         answer = self.table.claim(pauses, "h", self.now_ns, hold)
-        blocked = {key: self.free_ns(key) for key in pauses if self.free_ns(key) > self.now_ns}
+        blocked = {key: free for key, ns in pauses.items() if (free := self.free_ns(key, ns)) > self.now_ns}
         if blocked:
             assert isinstance(answer, Wait | Busy)
             assert answer.until_ns == blocked[answer.key]

@@ -1,0 +1,41 @@
+"""A store folder as it is now, for commands that only look: not locked, not made, never changed.
+
+A crawl may be at work in it meanwhile: a line that is not written to its end yet is not there yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from seaspider import journal
+from seaspider.errors import StoreError
+from seaspider.journal import Row
+from seaspider.store import File, NoStore
+
+
+class StoreReader(NoStore):
+    """A folder that is not there is an empty store. Raises StoreError for what cannot be read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def read(self, file: File) -> Iterator[Row]:
+        """The lines of a file, from the first."""
+        return journal.read(self.folder / file)
+
+    def last(self, file: File) -> Row | None:
+        """The last line of a file, if it has one."""
+        return journal.last(self.folder / file)
+
+    def body(self, sha256: str) -> bytes | None:
+        path = self.folder / "bodies" / sha256[:2] / sha256
+        try:
+            body = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror}") from error
+        return body if hashlib.sha256(body).hexdigest() == sha256 else None

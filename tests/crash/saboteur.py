@@ -1,0 +1,119 @@
+"""In the crawl's process: counts the fault points it reaches, and dies at a chosen one.
+
+The process kills itself with SIGKILL, so nothing of it runs any more: no `finally`, no buffer, no exit handler.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from seaspider import door, faultpoints
+from seaspider.clock import SystemClock
+from seaspider.core.records import to_line
+from seaspider.journal import JournalFile
+from tests.crash.disk import Disk
+
+ANY = "any point"
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Dies when `point` is reached for the `nth` time.
+
+    `how`: `kill`, and nothing else; `torn`, with a part of the line written that was to be (or a part of the body), and
+    `power`, with everything lost that was not synced. `keep`: what of the line is written; negative: all but so much.
+    """
+
+    point: str
+    nth: int
+    how: str = "kill"
+    keep: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to happen in one process. `reached`: the file that gets a line for each point reached."""
+
+    reached: Path
+    store: Path
+    disk: Path
+    hold_slack_s: float
+    kill: Kill | None = None
+    boot_id: str | None = None
+
+    def sabotage(self) -> str:
+        """Python that arms a process."""
+        told = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(self).items()}
+        return f"from tests.crash.saboteur import arm\narm({told!r})\n"
+
+
+def arm(told: Mapping[str, Any]) -> None:
+    paths = {key: Path(told[key]) for key in ("reached", "store", "disk")}
+    kill = Kill(**told["kill"]) if told["kill"] else None
+    Saboteur(Plan(**{**told, **paths, "kill": kill})).begin()
+
+
+class Saboteur:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._reached = os.open(plan.reached, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._disk = Disk(plan.store, plan.disk)
+        self._lock = Lock()
+        self._times = 0
+        self._line = b""
+        self._file: Path | None = None
+
+    def begin(self) -> None:
+        door.HOLD_SLACK_S = self._plan.hold_slack_s  # type: ignore[assignment]
+        faultpoints.reached = self.reached
+        self._disk.watch()
+        self._look_at_lines()
+        boot_id = self._plan.boot_id
+        if boot_id is not None:
+            SystemClock.boot_id = property(lambda clock: boot_id)  # type: ignore[method-assign, assignment]
+
+    def reached(self, point: str) -> None:
+        with self._lock:
+            os.write(self._reached, f"{point}\n".encode())
+            kill = self._plan.kill
+            if kill is not None and kill.point in (point, ANY):
+                self._times += 1
+                if self._times == kill.nth:
+                    self._die(kill)
+
+    def _die(self, kill: Kill) -> None:
+        if kill.how == "torn":
+            self._tear(kill.keep)
+        elif kill.how == "power":
+            self._disk.cut()
+        self._disk.save()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _tear(self, keep: float) -> None:
+        if self._file is not None:
+            with self._file.open("ab") as file:
+                file.write(self._line[: _kept(len(self._line), keep)])
+        for part in self._plan.store.glob("bodies/*/*.part"):
+            os.truncate(part, _kept(part.stat().st_size, keep))
+
+    def _look_at_lines(self) -> None:
+        """Keeps the line that is about to be written, and where to, in mind."""
+        append = JournalFile.append
+
+        def looked_at(file: JournalFile, record: Mapping[str, Any], *, sync: bool) -> None:
+            self._line, self._file = to_line(record), file.path
+            append(file, record, sync=sync)
+            self._file = None
+
+        JournalFile.append = looked_at  # type: ignore[method-assign, assignment]
+
+
+def _kept(size: int, keep: float) -> int:
+    """How many bytes of `size` are kept: a part of them, so many, or all but so many."""
+    return int(size * keep) if 0 < keep < 1 else max(0, min(size, int(keep) if keep > 0 else size + int(keep)))

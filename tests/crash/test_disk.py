@@ -1,0 +1,69 @@
+"""The model of a power cut: what was synced stays, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.crash.disk import Disk
+
+
+def sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, getattr(os, name))
+    (tmp_path / "store" / "bodies").mkdir(parents=True)
+    disk = Disk(tmp_path / "store", tmp_path / "disk.json")
+    disk.watch()
+    return disk
+
+
+def left(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_store_whose_name_is_not_on_the_disk_is_gone(tmp_path: Path, disk: Disk) -> None:
+    sync(tmp_path / "store")
+    disk.cut()
+    assert not (tmp_path / "store").exists()
+
+
+def test_what_was_synced_stays_and_what_came_later_is_gone(tmp_path: Path, disk: Disk) -> None:
+    store = tmp_path / "store"
+    for name in ("kept", "emptied", "unnamed"):
+        (store / name).write_bytes(b"first ")
+    sync(store / "kept")
+    sync(store / "unnamed")
+    (store / "unnamed").rename(store / "renamed too late")
+    for folder in (tmp_path, store, store / "bodies"):
+        sync(folder)
+    (store / "renamed too late").rename(store / "renamed")
+    (store / "bodies" / "ab").mkdir()
+    (store / "bodies" / "ab" / "body").write_bytes(b"body")
+    sync(store / "bodies" / "ab" / "body")
+    sync(store / "bodies" / "ab")
+    for name in ("kept", "emptied"):
+        with (store / name).open("ab") as file:
+            file.write(b"second")
+    disk.cut()
+    assert left(store) == {"kept": b"first ", "emptied": b""}
+
+
+def test_what_is_on_the_disk_is_known_over_a_restart(tmp_path: Path, disk: Disk) -> None:
+    path = tmp_path / "store" / "kept"
+    path.write_bytes(b"first ")
+    for place in (path, path.parent, tmp_path):
+        sync(place)
+    disk.save()
+    with path.open("ab") as file:
+        file.write(b"second")
+    Disk(tmp_path / "store", tmp_path / "disk.json").cut()
+    assert left(tmp_path / "store") == {"kept": b"first "}

@@ -1,0 +1,114 @@
+"""Crawls without one of their guards, and the death that shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tests.crash.cases import ARRIVAL, END, Case
+from tests.crash.saboteur import Kill
+
+_PAGE = """
+import hashlib
+from seaspider.items import record
+from seaspider.pipelines import StorePipeline
+from seaspider.store import File
+def write(self, page):
+    store, body = self._run.store, page.body
+    page.sha256 = None if body is None else hashlib.sha256(body).hexdigest()
+    steps = {
+        "body": lambda: body is None or store.put_body(body),
+        "links": lambda: [store.write(File.LINKS, record(link)) for link in page.link_items],
+        "page": lambda: store.write(File.PAGES, record(page)),
+    }
+    for step in ORDER:
+        steps[step]()
+StorePipeline._write = write
+"""
+_BODY_IN_PLACE = """
+from seaspider import faultpoints
+from seaspider.store import FolderStore
+def write_body(self, path, body):
+    path.parent.mkdir(exist_ok=True)
+    with path.open("wb", buffering=0) as file:
+        file.write(body[: len(body) // 2])
+        faultpoints.reached("before sync body")
+        file.write(body[len(body) // 2 :])
+FolderStore._write_body = write_body
+"""
+_UNCUT = "from seaspider import journal; journal.cut_torn_end = lambda path: 0\n"
+_FORGETS = "import seaspider.history as h; h.read = lambda store, book, **options: h.History(runs=2)\n"
+_NO_INTENT = "from seaspider.middlewares.robots import RobotsMiddleware as M; M._intend = lambda self, visit: None\n"
+_CLAIM_AFTERWARDS = """
+from seaspider.requestlog import RequestLog
+claim, settle, claims = RequestLog.claim, RequestLog.settle, []
+def later(self, *claimed):
+    claims.append(claimed)
+    return self.requests + 1
+def both(self, *settled):
+    claim(self, *claims.pop())
+    settle(self, *settled)
+RequestLog.claim, RequestLog.settle = later, both
+"""
+_NO_SYNC = """
+from seaspider import faultpoints
+from seaspider.journal import JournalFile
+JournalFile.sync = lambda self: faultpoints.reached(f"after sync {self.path.name}")
+"""
+_TRUSTS = """
+from seaspider.journal import JournalFile
+init = JournalFile.__init__
+def clean(self, path):
+    init(self, path)
+    self._dirty = False
+JournalFile.__init__ = clean
+"""
+_NO_NAME = "from seaspider.store import FolderStore; FolderStore._keep_name = lambda self, path: None\n"
+_NO_FOLDER = """
+from seaspider import store
+store._make_folder = lambda folder: folder.mkdir(parents=True, exist_ok=True)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """`finds`: a part of what the verdict says of it."""
+
+    case: Case
+    finds: str
+
+
+def _twin(name: str, sabotage: str, finds: str, *kills: Kill) -> Twin:
+    return Twin(Case(name, "twin", kills, new_boot=kills[-1].how == "power", sabotage=sabotage), finds)
+
+
+TWINS = [
+    _twin("page before body", f"ORDER = ['links', 'page', 'body']{_PAGE}", "/1 is recorded without its body",
+          Kill("before sync body", 6)),
+    _twin("page before links", f"ORDER = ['body', 'page', 'links']{_PAGE}", "is recorded with 0 of 5 links",
+          Kill("before write links.jsonl", 1)),
+    _twin("body in place", _BODY_IN_PLACE, "is not what its name says", Kill("before sync body", 5)),
+    _twin("torn ends stay", _UNCUT, "not a line of a store: intents.jsonl",
+          Kill("before write intents.jsonl", 4, "torn")),
+    _twin("no history", _FORGETS, "was asked for again", Kill("before write pages.jsonl", 8)),
+    _twin("no intents", _NO_INTENT, "was asked for without an intent of", Kill("before write pages.jsonl", 4)),
+    _twin("claims afterwards", _CLAIM_AFTERWARDS, "was asked for 1 times, with 0 claims", Kill(ARRIVAL, 3)),
+    _twin("no sync", _NO_SYNC, "pages.jsonl has 0 lines, 7 were written and synced",
+          Kill("after sync pages.jsonl", 8, "power")),
+    _twin("what is found is trusted", _TRUSTS, "robots.jsonl has lost what a run had found in it",
+          Kill("after write robots.jsonl", 7), Kill(END[0], END[1] - 1, "power")),
+    _twin("names of bodies", _NO_NAME, "is recorded without its body",
+          Kill("after rename body", 13), Kill(*END, "power")),
+    _twin("name of the store", _NO_FOLDER, "manifest.jsonl has 0 lines, 1 were written and synced",
+          Kill("after write requests.jsonl", 1, "power")),
+]  # fmt: skip
+
+# The pause is far longer than a restart takes. Two runs, which both die after their first request, show it.
+LONG_PAUSE_S = 4
+LONG_PAUSE = Case(
+    "long pause",
+    "twin",
+    (Kill("after write requests.jsonl", 2),) * 2,
+    settings={"SEASPIDER_INTERVAL": LONG_PAUSE_S},
+    most_runs=1,
+)
+LEDGER_IN_MEMORY = replace(LONG_PAUSE, settings={**LONG_PAUSE.settings, "SEASPIDER_LEDGER": ":memory:"})
