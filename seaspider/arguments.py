@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seaspider.config import FOLLOW_MODES, LATER_ORDERS, ORDERS, Config, suggestion
+from seaspider.config import FOLLOW_MODES, ORDERS, Config, suggestion
 from seaspider.errors import ArgumentError
 
 _COUNT = re.compile(r"[0-9]{1,18}")
@@ -25,10 +25,8 @@ def _count(name: str, value: Any) -> int:
     return int(value)
 
 
-def _one_of(choices: Sequence[str], later: Sequence[str] = ()) -> Callable[[str, Any], str]:
+def _one_of(choices: Sequence[str]) -> Callable[[str, Any], str]:
     def check(name: str, value: Any) -> str:
-        if value in later:
-            raise ArgumentError(name, value, "is not available yet; choose one of: " + ", ".join(choices))
         if value not in choices:
             raise ArgumentError(name, value, "must be one of: " + ", ".join(choices))
         return str(value)
@@ -42,7 +40,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "follow": _one_of(FOLLOW_MODES),
     "max_depth": _count,
     "max_pages": _count,
-    "order": _one_of(ORDERS, LATER_ORDERS),
+    "order": _one_of(ORDERS),
     "retry": _one_of(("failed",)),
 }
 

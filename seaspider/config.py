@@ -7,7 +7,7 @@ used where they exist. Never changes a setting.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -17,13 +17,14 @@ from seaspider import __version__
 from seaspider.core.addresses import Network
 from seaspider.core.links import FollowMode
 from seaspider.core.robotsagents import is_product_token
+from seaspider.core.verdict import GatePolicy
 from seaspider.errors import SettingError
 from seaspider.settingreader import SettingReader
 from seaspider.sqliteledger import default_path
 
 FOLLOW_MODES: Final = tuple(map(str, FollowMode))
-ORDERS: Final = ("round-robin",)
-LATER_ORDERS: Final = ("longest-idle",)
+LONGEST_IDLE: Final = "longest-idle"
+ORDERS: Final = ("round-robin", LONGEST_IDLE)
 
 # Every SEASPIDER_* setting with its default; README's table is kept equal to it by a test.
 DEFAULTS: Final[dict[str, Any]] = {
@@ -52,12 +53,6 @@ DEFAULTS: Final[dict[str, Any]] = {
     "SEASPIDER_ALLOWED_NETWORKS": [],
     "SEASPIDER_RESOLVE": {},
 }
-NO_EFFECT_YET: Final = (
-    "SEASPIDER_MAX_ATTEMPTS",
-    "SEASPIDER_GATE_MIN_HOSTS",
-    "SEASPIDER_GATE_MAX_PER_HOST",
-    "SEASPIDER_GATE_MIN_BREADTH",
-)
 _PREFIX = "SEASPIDER_"
 
 
@@ -77,6 +72,7 @@ class Config:
     give_up: int
     backoff_base_s: float
     backoff_cap_s: float
+    max_attempts: int
     stop_on_403: bool
     block_s: float
     follow: str
@@ -84,6 +80,7 @@ class Config:
     max_pages: int
     order: str
     host_budget: int
+    gate: GatePolicy
     ledger: str
     """Path of the ledger's file, or IN_MEMORY."""
     allowed_networks: tuple[Network, ...]
@@ -98,7 +95,6 @@ class Config:
         """Raises SettingError for a value that cannot be meant, and for a SEASPIDER_* name that there is not."""
         _check_names(settings)
         read = SettingReader(settings, DEFAULTS)
-        _check_later(read)
         contact = _contact(read)
         interval_s = read.seconds("SEASPIDER_INTERVAL")
         ip_interval_s = read.raw("SEASPIDER_IP_INTERVAL")
@@ -115,13 +111,15 @@ class Config:
             give_up=read.count("SEASPIDER_GIVE_UP", least=1),
             backoff_base_s=read.seconds("SEASPIDER_BACKOFF_BASE"),
             backoff_cap_s=read.seconds("SEASPIDER_BACKOFF_CAP"),
+            max_attempts=read.count("SEASPIDER_MAX_ATTEMPTS", least=1),
             stop_on_403=read.flag("SEASPIDER_STOP_ON_403"),
             block_s=read.seconds("SEASPIDER_BLOCK"),
             follow=read.choice("SEASPIDER_FOLLOW", FOLLOW_MODES),
             max_depth=read.count("SEASPIDER_MAX_DEPTH"),
             max_pages=read.count("SEASPIDER_MAX_PAGES"),
-            order=read.choice("SEASPIDER_ORDER", ORDERS, LATER_ORDERS),
+            order=read.choice("SEASPIDER_ORDER", ORDERS),
             host_budget=read.count("SEASPIDER_HOST_BUDGET"),
+            gate=_gate(read),
             ledger=_ledger(read),
             allowed_networks=read.networks("SEASPIDER_ALLOWED_NETWORKS"),
             resolve=read.addresses("SEASPIDER_RESOLVE"),
@@ -140,11 +138,6 @@ class Config:
         }
 
 
-def without_effect(settings: BaseSettings) -> list[str]:
-    """The settings that somebody set although they have no effect yet."""
-    return [name for name in NO_EFFECT_YET if settings.get(name) is not None]
-
-
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The known name that `name` looks like, as the end of a message; empty if there is none."""
     # Without the prefix they have in common, which would make any name look like any other.
@@ -159,12 +152,12 @@ def _check_names(settings: BaseSettings) -> None:
             raise SettingError(name, settings[name], f"is unknown{suggestion(name, DEFAULTS)}")
 
 
-def _check_later(read: SettingReader) -> None:
-    """The values of the settings that have no effect yet."""
-    read.count("SEASPIDER_MAX_ATTEMPTS", least=1)
-    read.count("SEASPIDER_GATE_MIN_HOSTS")
-    read.count("SEASPIDER_GATE_MAX_PER_HOST")
-    read.count("SEASPIDER_GATE_MIN_BREADTH", most=1000)
+def _gate(read: SettingReader) -> GatePolicy:
+    return GatePolicy(
+        read.count("SEASPIDER_GATE_MIN_HOSTS"),
+        read.count("SEASPIDER_GATE_MAX_PER_HOST"),
+        read.count("SEASPIDER_GATE_MIN_BREADTH", most=1000),
+    )
 
 
 def _ledger(read: SettingReader) -> str:
@@ -188,6 +181,8 @@ def _contact(read: SettingReader) -> str | None:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, GatePolicy):
+        return asdict(value)
     return {key: list(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 

@@ -20,8 +20,12 @@ from seaspider import faultpoints, http1
 from seaspider.clock import Clock
 from seaspider.config import Config
 from seaspider.core.addresses import SpecialAddressError, choose
+from seaspider.core.answers import deferral
 from seaspider.core.frontier import Frontier
+from seaspider.core.gaps import Gaps
+from seaspider.core.governor import BackoffPolicy, Backoffs
 from seaspider.core.politeness import Claimed, Pause, PauseBasis, pause
+from seaspider.core.pushback import NOTHING, Pushback, pushback
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.times import ns_from_s
 from seaspider.core.urls import Url
@@ -58,6 +62,11 @@ class Door:
         log: RequestLog,
     ) -> None:
         self.failed: Shortage | None = None
+        self.rests: dict[str, PauseBasis] = {}
+        """What the latest pause of each host follows from."""
+        self._gaps = Gaps()
+        self._backoff = BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))
+        self._backoffs = Backoffs(self._backoff)
         self.stopped: Callable[[], bool] = lambda: False
         self._config = config
         self._clock = clock
@@ -70,6 +79,11 @@ class Door:
         self._tls = http1.client_context()
         self._limits = http1.Limits(timeout_s=config.timeout_s, body_bytes=config.max_body_bytes)
         self._hold_ns = ns_from_s(config.timeout_s + HOLD_SLACK_S)
+
+    @property
+    def too_near(self) -> int:
+        """Pairs of requests to one host or address nearer than the pause between them: none, or this door is broken."""
+        return self._gaps.too_near
 
     async def send(self, request: Request) -> Response:
         """The answer to a request that has a permit.
@@ -123,14 +137,14 @@ class Door:
 
     # --- politeness ---
 
-    def _pauses(self, host: str) -> tuple[Pause, int]:
-        """The pause in force for a host, and for its address in ns.
+    def _pauses(self, host: str, pushed: Pushback = NOTHING) -> tuple[Pause, int]:
+        """The pause in force for a host, after an answer that asks for `pushed`, and for its address in ns.
 
         An address has its own interval; whatever else a host asks for, its address is left alone for as well.
         """
         config = self._config
         crawl_delay_ns = ns_from_s(self._frontier.crawl_delay_s(host))
-        of_host = pause(ns_from_s(config.interval_s), crawl_delay_ns, None, None)
+        of_host = pause(ns_from_s(config.interval_s), crawl_delay_ns, pushed.backoff_ns, pushed.waited_ns)
         of_address_ns = ns_from_s(config.ip_interval_s)
         if of_host.basis is not PauseBasis.INTERVAL:
             of_address_ns = max(of_address_ns, of_host.ns)
@@ -161,27 +175,40 @@ class Door:
         url = permit.hop.url
         number: int | None = None
         sent_ns: list[int] = []
-        asked = Asked(detail="cancelled")
+        asked, pushed = Asked(detail="cancelled"), NOTHING
         try:
+            self._gaps.claimed((_host_key(url), _ip_key(ip)), claimed.claimed_ns)
             number = self._log.claim(permit, ip, addresses, claimed.claimed_ns)
             self._frontier.sent(url.host, in_turn=permit.in_turn)
             permit.sent()
             asked = await self._exchange(permit, ip, octets, claimed, sent_ns)
-            self._take_in(permit, asked)
+            pushed = self._take_in(permit, asked)
         finally:
-            of_host, of_address_ns = self._pauses(url.host)
+            of_host, of_address_ns = self._pauses(url.host, pushed)
             ended_ns = self._clock.boot_ns()
             await self._ledger.settle(claimed.token, {_host_key(url): of_host.ns, _ip_key(ip): of_address_ns})
             if number is not None:
                 self._frontier.settled(url.host, ip, of_host.ns, of_address_ns)
+                self._gaps.settled((_host_key(url), of_host.ns), (_ip_key(ip), of_address_ns), ended_ns)
+                self.rests[url.host] = of_host.basis
                 self._log.settle(number, asked, of_host, sent_ns[0] if sent_ns else None, ended_ns)
         return asked
 
-    def _take_in(self, permit: Permit, asked: Asked) -> None:
-        """Before the next request leaves: a robots.txt gives the pause, a page's 403 stops its host."""
+    def _take_in(self, permit: Permit, asked: Asked) -> Pushback:
+        """Before the next request leaves: a robots.txt gives the pause, a page's 403 stops its host, and what pushes
+        back, or asks for more of a pause than is waited for, is heeded. Failures of robots.txt are no back-off."""
         permit.conclude(asked)
-        if asked.error is None and asked.status == HTTPStatus.FORBIDDEN and permit.kind == Clearance.kind:
-            self._frontier.forbidden(permit.hop.url.host, self._clock.wall_ms())
+        host, now_ms = permit.hop.url.host, self._clock.wall_ms()
+        if permit.kind != Clearance.kind:
+            return pushback(asked.headers, 0, self._backoff, now_ms)
+        self._backoffs.ended(host, asked.status, asked.error)
+        pushed = pushback(asked.headers, self._backoffs.failures(host), self._backoff, now_ms)
+        deferred = deferral(pushed, now_ms)
+        if deferred:
+            self._frontier.deferred(host, deferred)
+        if asked.error is None and asked.status == HTTPStatus.FORBIDDEN:
+            self._frontier.forbidden(host, now_ms)
+        return pushed
 
     # --- the exchange ---
 

@@ -26,11 +26,21 @@ class NextHop:
 
 
 @dataclass(frozen=True, slots=True)
+class NextAttempt:
+    """The last hop of a visit is asked once more, when its host's turn comes."""
+
+    visit: Visit
+
+
+Stands = PageTurn | RobotsTurn | StopTurn | NextHop | NextAttempt
+
+
+@dataclass(frozen=True, slots=True)
 class Ours:
     """What a Request object stands for. `in_turn`: the scheduler gave it its turn; else it is still to wait for one,
     or is a robots.txt fetch that some other request needs at once."""
 
-    what: PageTurn | RobotsTurn | StopTurn | NextHop
+    what: Stands
     in_turn: bool
 
 
@@ -67,7 +77,7 @@ class Seaspider:
             raise RuntimeError("seaspider.extension.Seaspider must be in EXTENSIONS")
         return extension
 
-    def mark(self, request: Request, what: PageTurn | RobotsTurn | StopTurn | NextHop, *, in_turn: bool) -> Request:
+    def mark(self, request: Request, what: Stands, *, in_turn: bool) -> Request:
         """Says what this very object stands for; a copy of it stands for nothing."""
         self._requests[request] = Ours(what, in_turn)
         return request

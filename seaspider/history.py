@@ -75,6 +75,18 @@ class History:
             self.failed.add(url)
 
     @property
+    def deferred(self) -> dict[str, Ending]:
+        """Hosts that asked for a pause that was not waited for, and until when."""
+        hosts: dict[str, Ending] = {}
+        for record in self.unfinished.values():
+            if record["reason"] in (Reason.RETRY_AFTER, Reason.BACKOFF) and record["not_before"] is not None:
+                until_ms = parse_rfc3339_ms(record["not_before"])
+                host = normalise(record["final_url"]).host
+                if host not in hosts or (hosts[host].not_before_ms or 0) < until_ms:
+                    hosts[host] = Ending(Outcome.DEFERRED, Reason(record["reason"]), until_ms)
+        return hosts
+
+    @property
     def final(self) -> int:
         """How many URLs have a final record; those that failed are among them, taken up again or not."""
         return len(self.done) + len(self.failed - self.done)

@@ -11,6 +11,7 @@ from scrapy.statscollectors import StatsCollector
 
 from seaspider import __version__
 from seaspider.core.times import rfc3339_ms
+from seaspider.core.verdict import table
 from seaspider.errors import ExitCode, StoreError
 from seaspider.run import Run
 from seaspider.store import File
@@ -53,7 +54,7 @@ def end(run: Run, reason: str, stats: StatsCollector) -> None:
     """Writes the end line, fills the stats and says in the log what is done and what is left."""
     run.reason = reason if run.failed is None else run.failed.word
     counts = run.counts()
-    for name, value in _flat(counts):
+    for name, value in _flat({**counts, "verdict": run.verdict().to_record()}):
         stats.set_value(f"seaspider/{name}", value)
     try:
         run.store.write(
@@ -66,11 +67,13 @@ def end(run: Run, reason: str, stats: StatsCollector) -> None:
                 "reason": run.reason,
                 "exit": run.exit_code,
                 "counts": counts,
-                "verdict": run.verdict(),
+                "verdict": run.verdict().to_record(),
             },
         )
     except StoreError as error:
         logger.error("%s", error)  # noqa: TRY400 - one line for the user, no traceback
+    for line in table(run.verdict(), run.config.gate):
+        logger.info("%s", line)
     logger.info("%s", closing_line(run, counts))
 
 

@@ -92,6 +92,7 @@ class Clearance:
         return decode(answer.body, _values(answer.headers, b"content-encoding"), self.max_body_bytes, empty_ok=True)
 
     def sent(self) -> None:
+        self.hop.tries += 1
         if self.of:
             self.of.attempts += 1
 

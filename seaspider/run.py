@@ -13,15 +13,19 @@ from scrapy.settings import BaseSettings
 from seaspider import history, queuecheck
 from seaspider.arguments import Arguments
 from seaspider.clock import Clock, SystemClock
-from seaspider.config import Config, without_effect
+from seaspider.config import LONGEST_IDLE, Config
 from seaspider.core.frontier import Frontier, FrontierPolicy, RobotsTurn
+from seaspider.core.governor import BackoffPolicy, backoff_ns
+from seaspider.core.hostqueue import HostOrder
+from seaspider.core.longestidle import LongestIdle
 from seaspider.core.order import RoundRobin
 from seaspider.core.queue import Entry, QueueError, Skipped
 from seaspider.core.records import Outcome
 from seaspider.core.robotsbook import RobotsBook
 from seaspider.core.robotsstate import RobotsPolicy
-from seaspider.core.times import MS_PER_S
+from seaspider.core.times import MS_PER_S, ns_from_s
 from seaspider.core.urls import Url, normalise
+from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
 from seaspider.door import Door
 from seaspider.errors import ExitCode, QueueFileError, RunFailed, SettingError
@@ -68,8 +72,7 @@ class Run:
         self.log = RequestLog(store, clock, number)
         policy, last_id = robots_policy(config), past.robots_ids
         self.desk = RobotsDesk(policy, book, store, clock, number, last_id, config.robots_max_redirects)
-        order: RoundRobin[Visit | RobotsTurn] = RoundRobin()
-        self.frontier = Frontier(frontier_policy(config), book, self.desk.rules, order)
+        self.frontier = Frontier(frontier_policy(config), book, self.desk.rules, order_of(config))
         resolver = SystemResolver(config.resolve, config.dns_timeout_s)
         self.ledger = self._open_ledger()
         self.door = Door(config, clock, resolver, self.ledger, self.frontier, self.permits, self.log)
@@ -99,6 +102,8 @@ class Run:
         self.queue = queue
         for host, answered_ms in self.past.forbidden:
             self.frontier.forbidden(host, answered_ms)
+        for host, ending in self.past.deferred.items():
+            self.frontier.deferred(host, ending)
         try:
             for item in queue:
                 if isinstance(item, Entry):
@@ -162,16 +167,9 @@ class Run:
             "hosts": len(self.frontier.requests),
         }
 
-    def verdict(self) -> dict[str, int]:
-        """Breadth as the seed counts it: all requests of this run, robots.txt included, in integers."""
-        requests = self.frontier.requests
-        total = sum(requests.values())
-        return {
-            "hosts": len(requests),
-            "requests": total,
-            "breadth_per_mil": len(requests) * 1000 // total if total else 0,
-            "most_per_host": max(requests.values(), default=0),
-        }
+    def verdict(self) -> Verdict:
+        """Whether the run may be called polite and broad: all requests of this run, robots.txt included."""
+        return verdict(self.frontier.requests, self.door.too_near, self.config.gate)
 
     @property
     def failed(self) -> RunFailed | None:
@@ -190,6 +188,8 @@ class Run:
             return ExitCode.INTERNAL
         if self.reason == "shutdown":
             return ExitCode.INTERRUPTED
+        if self.verdict().gate is False:
+            return ExitCode.GATE
         return ExitCode.UNFINISHED if left else ExitCode.DONE
 
 
@@ -202,8 +202,6 @@ def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Cloc
     asked = Arguments.read(arguments)
     config = asked.applied_to(Config.from_settings(settings))
     clock = clock or SystemClock()
-    for name in without_effect(settings):
-        logger.warning("setting %s = %r has no effect yet", name, settings[name])
     with queuecheck.checked(asked.queue) as copy:
         store = FolderStore(Path(asked.store))
         try:
@@ -223,6 +221,11 @@ def without_queue(settings: BaseSettings, clock: Clock | None = None) -> Run:
     return Run(config, clock or SystemClock(), NoStore(), 0, RobotsBook(robots_policy(config)), History())
 
 
+def order_of(config: Config) -> HostOrder[Visit | RobotsTurn]:
+    """Whose turn is next, by the settings."""
+    return LongestIdle() if config.order == LONGEST_IDLE else RoundRobin()
+
+
 def robots_policy(config: Config) -> RobotsPolicy:
     """How robots.txt is kept, by the settings."""
     return RobotsPolicy(ttl_s=config.robots_ttl_s, retry_s=config.robots_retry_s, give_up=config.give_up)
@@ -235,5 +238,6 @@ def frontier_policy(config: Config) -> FrontierPolicy:
         crawl_delay_cap_s=config.crawl_delay_cap_s,
         stop_on_403=config.stop_on_403,
         block_ms=int(config.block_s * MS_PER_S),
+        backoff_ns=backoff_ns(1, BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))),
         host_budget=config.host_budget,
     )

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from seaspider import manifest, scrapyhooks
 from seaspider.core.frontier import RobotsStop, RobotsTurn
 from seaspider.errors import StoreError
-from seaspider.extension import NextHop, Seaspider
+from seaspider.extension import NextAttempt, NextHop, Seaspider
 from seaspider.scrapyhooks import busy
 from seaspider.spiders.seaspider import SeaspiderSpider
 
@@ -74,6 +74,8 @@ class Scheduler(BaseScheduler):
             self._others.append(request)
         elif isinstance(ours.what, NextHop):
             self._run.frontier.hop(ours.what.visit, ours.what.url)
+        elif isinstance(ours.what, NextAttempt):
+            self._run.frontier.again(ours.what.visit)
         elif isinstance(ours.what, RobotsTurn):
             self._run.frontier.robots_hop(ours.what)
         else:

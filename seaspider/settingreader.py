@@ -80,11 +80,9 @@ class SettingReader:
             raise SettingError(name, value, "must be True or False")
         return flag
 
-    def choice(self, name: str, choices: Sequence[str], later: Sequence[str] = ()) -> str:
-        """One of `choices`; `later` are values that will come."""
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """One of `choices`."""
         value = self.raw(name)
-        if value in later:
-            raise SettingError(name, value, "is not available yet; choose one of: " + ", ".join(choices))
         if value not in choices:
             raise SettingError(name, value, "must be one of: " + ", ".join(choices))
         return str(value)

@@ -93,12 +93,12 @@ def test_a_pipe_that_cannot_be_used_leaves_no_store(tmp_path):
     [
         (ArgumentError, {"stor": "x"}, {}),
         (ArgumentError, {"max_depth": "deep"}, {}),
-        (ArgumentError, {"order": "longest-idle"}, {}),
+        (ArgumentError, {"order": "random"}, {}),
         (SettingError, {}, {"SEASPIDER_INTERVAL": "-1"}),
         (SettingError, {}, {"SEASPIDER_INTERVALL": "1"}),
         (SettingError, {}, {"ROBOTSTXT_USER_AGENT": "seaspider/1.0"}),
     ],
-    ids=["unknown-argument", "argument", "later-order", "setting", "unknown-setting", "token"],
+    ids=["unknown-argument", "argument", "order", "setting", "unknown-setting", "token"],
 )
 def test_bad_arguments_and_settings_leave_no_store(tmp_path, error, arguments, switches):
     (tmp_path / "urls.txt").write_bytes(URL)

@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from seaspider.arguments import Arguments
-from seaspider.config import DEFAULTS, NO_EFFECT_YET
+from seaspider.config import DEFAULTS
 from seaspider.errors import ExitCode
 from seaspider.loopback import LoopbackWeb
 from seaspider.store import File
@@ -30,7 +30,6 @@ def test_the_settings_table_is_the_code_s():
             assert (
                 default == "= `SEASPIDER_INTERVAL`" if name == "SEASPIDER_IP_INTERVAL" else default.startswith("none")
             )
-    assert [name for name, row in rows.items() if row[1] == "no effect yet"] == list(NO_EFFECT_YET)
 
 
 def test_the_arguments_table_is_the_code_s():
@@ -44,7 +43,7 @@ def test_the_exit_codes_are_the_code_s():
     start = README.index("### Exit codes")
     section = README[start : README.index("## How it behaves")]
     named = {int(code) for code in re.findall(r"(?:^|· )(\d+) ", section, re.MULTILINE)}
-    assert named == {int(code) for code in ExitCode} - {ExitCode.GATE}  # the gate is not there yet
+    assert named == {int(code) for code in ExitCode}
 
 
 def test_each_promise_names_tests_that_are_there():

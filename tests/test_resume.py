@@ -29,7 +29,7 @@ SITES = {
     "no.test": {"/robots.txt": robots("User-agent: *", "Disallow: /")},
     "fog.test": {"/robots.txt": (Answer(503), ALLOWED), "/": PAGE},
     "slow.test": {"/robots.txt": robots("User-agent: *", "Crawl-delay: 600"), "/": PAGE},
-    "busy.test": {"/robots.txt": ALLOWED, "/": (Answer(503), PAGE)},
+    "busy.test": {"/robots.txt": ALLOWED, "/": (Answer(503, (("Retry-After", "301"),)), PAGE)},
     "later.test": {"/robots.txt": ALLOWED, "/": (Answer(429, (("Retry-After", "3600"),)), PAGE)},
     "ban.test": {"/robots.txt": ALLOWED, "/1": Answer(403), "/2": PAGE, "/3": PAGE, "/4": PAGE},
     "moved.test": {"/robots.txt": ALLOWED, "/": Answer(302, (("Location", "http://ban.test:{port}/3"),))},
@@ -133,8 +133,8 @@ def story(tmp_path_factory) -> Story:
 WAITING = {
     "fog.test/": "deferred/robots-unreachable",
     "slow.test/": "deferred/crawl-delay",
-    "busy.test/": "deferred/backoff",
-    "later.test/": "deferred/backoff",
+    "busy.test/": "deferred/retry-after",
+    "later.test/": "deferred/retry-after",
     "ban.test/2": "blocked/forbidden",
     "moved.test/": "blocked/forbidden",
 }
@@ -185,7 +185,7 @@ def test_done_lines_are_skipped_and_said_so(story):
 
 def test_the_queue_may_be_edited_between_runs(story):
     assert story.asked[2] == ["ok.test/3"]
-    waiting = {"ban.test/2": "blocked/forbidden", "busy.test/": "deferred/backoff"}
+    waiting = {"ban.test/2": "blocked/forbidden", "busy.test/": "deferred/retry-after"}
     assert places(story.ended[2], 3) == {**waiting, "ok.test/3": "stored", "ban.test/4": "blocked/forbidden"}
     assert {page["url"][-1]: page["line"] for page in story.pages[2] if page["run"] == 3 and "ban" in page["url"]} == {
         "2": 5,

@@ -16,25 +16,23 @@ from scrapy.settings import BaseSettings
 from seaspider import guard, history, queuecheck
 from seaspider.clock import SystemClock
 from seaspider.commands import edge
-from seaspider.config import DEFAULTS, Config
+from seaspider.config import LONGEST_IDLE, Config
 from seaspider.core.addresses import SpecialAddressError, choose
 from seaspider.core.forecast import Ask, Forecast
-from seaspider.core.frontier import Frontier, RobotsTurn
+from seaspider.core.frontier import Frontier
 from seaspider.core.hostqueue import HostOrder
 from seaspider.core.longestidle import LongestIdle
 from seaspider.core.order import RoundRobin
 from seaspider.core.queue import Entry, Fate, QueueError, Skipped
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook
-from seaspider.core.verdict import GatePolicy, verdict
-from seaspider.core.visits import Visit
+from seaspider.core.verdict import verdict
 from seaspider.errors import QueueFileError, UsageFault
 from seaspider.history import History
 from seaspider.planreport import REJECTS_SHOWN, Plan, as_object, as_text
 from seaspider.queuefile import QueueFile
 from seaspider.robotsdesk import RobotsDesk
-from seaspider.run import frontier_policy, robots_policy
-from seaspider.settingreader import SettingReader
+from seaspider.run import frontier_policy, order_of, robots_policy
 from seaspider.storereader import StoreReader
 
 DEFAULT_TURNS: Final = 20
@@ -98,17 +96,18 @@ def make_plan(settings: BaseSettings, queue: str, folder: Path, turns: int) -> P
     with queuecheck.checked(queue) as copy:
         past = history.read(store, book)
         desk = RobotsDesk(robots_policy(config), book, store, clock, 0, 0, config.robots_max_redirects)
-        order: RoundRobin[Visit | RobotsTurn] = RoundRobin()
-        frontier = Frontier(frontier_policy(config), book, desk.rules, order)
+        frontier = Frontier(frontier_policy(config), book, desk.rules, order_of(config))
         for host, answered_ms in past.forbidden:
             frontier.forbidden(host, answered_ms)
+        for host, ending in past.deferred.items():
+            frontier.deferred(host, ending)
         forecast = Forecast(
             frontier, clock.wall_ms(), config.interval_s, config.ip_interval_s, _Addresses(config), turns
         )
         file = QueueFile(queue, past.done.__contains__, copy)
         rejects, followed = _add_up(file, past, forecast)
-    gate = _gate(settings)
-    asks: HostOrder[Ask] = LongestIdle() if config.order == "longest-idle" else RoundRobin()
+    gate = config.gate
+    asks: HostOrder[Ask] = LongestIdle() if config.order == LONGEST_IDLE else RoundRobin()
     return Plan(
         queue=queue,
         store=str(folder),
@@ -171,12 +170,3 @@ class _Addresses:
             return Ending(Outcome.REFUSED, Reason.SPECIAL_ADDRESS)
         except ValueError:
             return Ending(Outcome.FAILED, Reason.DNS)
-
-
-def _gate(settings: BaseSettings) -> GatePolicy:
-    read = SettingReader(settings, DEFAULTS)
-    return GatePolicy(
-        min_hosts=read.count("SEASPIDER_GATE_MIN_HOSTS"),
-        max_per_host=read.count("SEASPIDER_GATE_MAX_PER_HOST"),
-        min_breadth=read.count("SEASPIDER_GATE_MIN_BREADTH"),
-    )

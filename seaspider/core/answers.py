@@ -7,14 +7,12 @@ a clock. Seed rule (any answer but 429 and 5xx is one); RFC 9110 10.2.3 (Retry-A
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seaspider.core.governor import pushes_back
-from seaspider.core.httpfields import retry_after_s
 from seaspider.core.pushback import Pushback
 from seaspider.core.records import STORED, Ending, Outcome, Reason
-from seaspider.core.times import MS_PER_S, NS_PER_S, ms_from_s
+from seaspider.core.times import MS_PER_S, NS_PER_S
 
 # Asking again would give the same.
 _FINAL_FAILURES = frozenset({Reason.TOO_LARGE})
@@ -30,8 +28,7 @@ def deferral(pushed: Pushback, now_ms: int) -> Ending | None:
     over the cap."""
     if not pushed.over_cap:
         return None
-    wait_ms = -(-(pushed.retry_after_ns or 0) * MS_PER_S // NS_PER_S)  # rounded up
-    return Ending(Outcome.DEFERRED, Reason.RETRY_AFTER, now_ms + wait_ms)
+    return Ending(Outcome.DEFERRED, Reason.RETRY_AFTER, now_ms + _ms(pushed.retry_after_ns or 0))
 
 
 def after_answer(status: int, tries: int, max_attempts: int, deferred: Ending | None = None) -> Again | Ending:
@@ -60,24 +57,14 @@ def after_failure(tries: int, max_attempts: int, reason: Reason, deferred: Endin
     return Again() if tries < max_attempts else Ending(Outcome.FAILED, reason)
 
 
-# The rule until attempts are counted: one, then the URL is put off.
+def put_off(now_ms: int, backoff_ns: int) -> Ending:
+    """The end of a visit whose host could not be looked up just now, and of all that waits at that host.
+
+    It says nothing about the server, so it is never final.
+    """
+    return Ending(Outcome.DEFERRED, Reason.BACKOFF, now_ms + _ms(backoff_ns))
 
 
-def backoff_s(failures: int, base_s: float, cap_s: float) -> float:
-    """base x 2^n seconds, capped. `failures`: n, failures in a row of the host, 1 at the first."""
-    return min(base_s * 2.0 ** min(failures, 64), cap_s)
-
-
-def answer_ending(status: int, retry_after: Sequence[str], date: Sequence[str], now_ms: int, backoff: float) -> Ending:
-    """The end of a visit whose last request was answered. Header values; `backoff` in seconds."""
-    if not pushes_back(status):
-        return STORED
-    wait_ms = max(ms_from_s(backoff), (retry_after_s(retry_after, date, now_ms) or 0) * MS_PER_S)
-    return Ending(Outcome.DEFERRED, Reason.BACKOFF, now_ms + wait_ms)
-
-
-def failure_ending(reason: Reason, now_ms: int, backoff: float) -> Ending:
-    """The end of a visit whose last request got no usable answer. `backoff` in seconds."""
-    if reason in _FINAL_FAILURES:
-        return Ending(Outcome.FAILED, reason)
-    return Ending(Outcome.DEFERRED, Reason.BACKOFF, now_ms + ms_from_s(backoff))
+def _ms(ns: int) -> int:
+    """Whole milliseconds, rounded up."""
+    return -(-ns * MS_PER_S // NS_PER_S)

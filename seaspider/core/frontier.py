@@ -9,9 +9,9 @@ judged once per turn, and what was judged goes into the records. RFC 9309 2.3.1 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from seaspider.core.order import RoundRobin
+from seaspider.core.hostqueue import HostOrder
+from seaspider.core.hosts import FrontierPolicy, Hosts
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook, RobotsEntry
 from seaspider.core.robotsfile import RobotsFile
@@ -39,21 +39,12 @@ __all__ = [
 _ROBOTS_LANE = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FrontierPolicy:
-    token: str
-    """Our product token."""
-    crawl_delay_cap_s: float
-    stop_on_403: bool
-    block_ms: int
-    host_budget: int
-    """Requests per host in a run; 0 = no budget."""
-
-
 _FETCH_STOPPED: dict[Reason | None, RobotsReason] = {
     Reason.FORBIDDEN: RobotsReason.HOP_BLOCKED,
     Reason.BUDGET: RobotsReason.HOP_BUDGET,
     Reason.CRAWL_DELAY: RobotsReason.HOP_DEFERRED,
+    Reason.RETRY_AFTER: RobotsReason.HOP_DEFERRED,
+    Reason.BACKOFF: RobotsReason.HOP_DEFERRED,
     Reason.DNS: RobotsReason.DNS,
     Reason.SPECIAL_ADDRESS: RobotsReason.SPECIAL_ADDRESS,
 }
@@ -64,7 +55,7 @@ def fetch_stopped(obstacle: Ending) -> RobotsReason:
     return _FETCH_STOPPED[obstacle.reason]
 
 
-class Frontier:
+class Frontier(Hosts):
     """The URLs that wait and the turns they get. One turn is under way at a time."""
 
     def __init__(
@@ -72,17 +63,13 @@ class Frontier:
         policy: FrontierPolicy,
         book: RobotsBook,
         rules: Callable[[RobotsEntry], RobotsFile],
-        order: RoundRobin[Visit | RobotsTurn],
+        order: HostOrder[Visit | RobotsTurn],
     ) -> None:
-        self._policy = policy
+        super().__init__(policy)
         self._book = book
         self._rules = rules
         self._order = order
         self._waiting_for: dict[RobotsFetch, Visit] = {}
-        self._ended_hosts: dict[str, Ending] = {}
-        self._forbidden_until_ms: dict[str, int] = {}
-        self._crawl_delays_s: dict[str, dict[str, float]] = {}
-        self._requests: dict[str, int] = {}
         self._visits = 0
 
     # --- what waits ---
@@ -95,6 +82,12 @@ class Frontier:
         """The next hop of a visit under way; it waits before the new URLs of its host."""
         visit.chain.append(Hop(url))
         visit.answer, visit.wire_bytes, visit.flags = None, None, ()
+        self._order.push(url.host, url.origin, visit, goes_on=True)
+
+    def again(self, visit: Visit) -> None:
+        """Another attempt at the last hop of a visit under way."""
+        visit.answer = None
+        url = visit.final_url
         self._order.push(url.host, url.origin, visit, goes_on=True)
 
     def robots_hop(self, turn: RobotsTurn) -> None:
@@ -183,18 +176,6 @@ class Frontier:
             return Ending(Outcome.DISALLOWED, Reason.ROBOTS_RULE)
         return self._too_slow(hop.crawl_delay_s)
 
-    def obstacle(self, host: str, now_ms: int) -> Ending | None:
-        """What stops every request to a host, whatever its robots.txt says."""
-        ended = self._ended_hosts.get(host)
-        if ended:
-            return ended
-        until_ms = self._forbidden_until_ms.get(host, 0)
-        if until_ms > now_ms:
-            return Ending(Outcome.BLOCKED, Reason.FORBIDDEN, until_ms)
-        if 0 < self._policy.host_budget <= self._requests.get(host, 0):
-            return Ending(Outcome.DEFERRED, Reason.BUDGET)
-        return None
-
     def fetch_obstacle(self, turn: RobotsTurn, now_ms: int) -> Ending | None:
         """What stops a request of a robots.txt fetch: obstacle(), or a hop to another host that defers its URLs."""
         url = turn.hop.url
@@ -203,10 +184,6 @@ class Frontier:
         if obstacle or url.host == turn.fetch.host or entry is None or entry.state is not RobotsState.PARSED:
             return obstacle
         return self._too_slow(self._rules(entry).crawl_delay_s(self._policy.token))
-
-    def _too_slow(self, crawl_delay_s: float | None) -> Ending | None:
-        over = (crawl_delay_s or 0) > self._policy.crawl_delay_cap_s
-        return Ending(Outcome.DEFERRED, Reason.CRAWL_DELAY) if over else None
 
     # --- what the answers mean ---
 
@@ -246,40 +223,15 @@ class Frontier:
         if self._waiting_for.pop(fetch, None) is not None:
             self._order.release(fetch.host, fetch.origin)
 
-    def forbidden(self, host: str, answered_ms: int) -> None:
-        """A page of the host answered 403, now or in an earlier run: seed rule, its other URLs are blocked."""
-        if self._policy.stop_on_403:
-            until_ms = answered_ms + self._policy.block_ms
-            self._forbidden_until_ms[host] = max(until_ms, self._forbidden_until_ms.get(host, 0))
-
-    def host_ended(self, host: str, ending: Ending) -> None:
-        """The host has no usable address: every URL of it ends so in this run."""
-        self._ended_hosts[host] = ending
-
-    def learn_rules(self, url: Url, rules: RobotsFile) -> None:
-        """The crawl-delay in the rules of a URL's origin. One over the cap is not waited for: it defers its URLs."""
-        delay_s = rules.crawl_delay_s(self._policy.token)
-        waited_s = 0 if delay_s is None or self._too_slow(delay_s) else delay_s
-        self._crawl_delays_s.setdefault(url.host, {})[url.origin] = waited_s
-
-    def crawl_delay_s(self, host: str) -> float:
-        """The longest crawl-delay known of the host's origins, 0 if none."""
-        return max(self._crawl_delays_s.get(host, {}).values(), default=0)
-
     def sent(self, host: str, *, in_turn: bool) -> None:
         """A request to the host is about to go out; `in_turn`: it was given by next_turn()."""
-        self._requests[host] = self._requests.get(host, 0) + 1
+        self.count(host)
         if in_turn:
             self._order.took_turn()
 
     def settled(self, host: str, address: str, host_pause_ns: int, address_pause_ns: int) -> None:
         """A request is over and these pauses follow it."""
         self._order.settled(host, address, host_pause_ns, address_pause_ns)
-
-    @property
-    def requests(self) -> dict[str, int]:
-        """Requests of this run per host, robots.txt included."""
-        return dict(self._requests)
 
 
 def _not_yet(visit: Visit, now_ms: int) -> Ending | None:

@@ -107,6 +107,13 @@ class Backoffs:
         """No usable answer came, see is_failure()."""
         self._failures[host] = self.failures(host) + 1
 
+    def ended(self, host: str, status: int | None, reason: Reason | None) -> None:
+        """An exchange is over: it counts up or resets, see is_failure()."""
+        if is_failure(status, reason):
+            self.failed(host)
+        else:
+            self._failures.pop(host, None)
+
     def failures(self, host: str) -> int:
         """Failures in a row, 0 if the last answer was none."""
         return self._failures.get(host, 0)

@@ -41,6 +41,9 @@ class Pushback:
         return None if self.over_cap else self.retry_after_ns
 
 
+NOTHING = Pushback()
+
+
 def pushback(headers: Headers, failures: int, policy: BackoffPolicy, now_ms: int) -> Pushback:
     """What follows an answer, or a failure, of any status.
 

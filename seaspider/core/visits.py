@@ -39,6 +39,8 @@ class Hop:
     status: int | None = None
     location: str | None = None
     error: str | None = None
+    tries: int = 0
+    """Requests made for it in this run."""
 
     def record(self) -> dict[str, Any]:
         return {

@@ -19,12 +19,11 @@ from twisted.python.failure import Failure
 from seaspider import feeds, guard, interrupts
 from seaspider.arguments import Arguments
 from seaspider.core import links
-from seaspider.core.answers import answer_ending, backoff_s, failure_ending
 from seaspider.core.frontier import PageTurn, RobotsTurn, StopTurn
 from seaspider.core.links import FollowMode, FollowPolicy, LinkRow
 from seaspider.core.records import STORED, Ending
 from seaspider.core.visits import Answered, Visit
-from seaspider.errors import ExchangeFailed, Interrupted, RunFailed, VisitStopped
+from seaspider.errors import Interrupted, RunFailed, VisitStopped
 from seaspider.extension import Seaspider
 from seaspider.html import page_links
 from seaspider.items import Link, Page
@@ -72,10 +71,7 @@ class SeaspiderSpider(Spider):
             return iter(())
         if visit.answer is None:
             return self._error(f"{visit.url.text}: not recorded: another part of the crawl answered for its server")
-        answer, now_ms = visit.answer, self.run.clock.wall_ms()
-        retry_after, date = answer.values("Retry-After"), answer.values("Date")
-        ending = answer_ending(answer.status, retry_after, date, now_ms, self._backoff_s())
-        return self._closed(visit, ending, answer)
+        return self._closed(visit, STORED, visit.answer)
 
     def visit_failed(self, failure: Failure) -> Iterator[Page | Link]:
         error = failure.value
@@ -84,9 +80,6 @@ class SeaspiderSpider(Spider):
             return iter(())
         if isinstance(error, VisitStopped):
             return self._closed(visit, error.ending)
-        if isinstance(error, ExchangeFailed):
-            visit.chain[-1].error = error.reason
-            return self._closed(visit, failure_ending(error.reason, self.run.clock.wall_ms(), self._backoff_s()))
         if isinstance(error, RunFailed):
             logger.error("%s", error)
         elif not isinstance(error, Interrupted):
@@ -110,7 +103,7 @@ class SeaspiderSpider(Spider):
     def _closed(self, visit: Visit, ending: Ending, answer: Answered | None = None) -> Iterator[Page | Link]:
         """The Page that ends the visit; a stored answer brings body and links."""
         record = visit.record(self.run.number, ending, self.run.clock.wall_ms())
-        if answer is None or ending != STORED:
+        if answer is None:
             yield Page(**record)
             return
         content_type = ", ".join(answer.values("Content-Type")[-1:])
@@ -141,9 +134,6 @@ class SeaspiderSpider(Spider):
             seen=self.run.is_known,
         )
         return rows
-
-    def _backoff_s(self) -> float:
-        return backoff_s(1, self.run.config.backoff_base_s, self.run.config.backoff_cap_s)
 
     # --- robots.txt, which RobotsMiddleware has dealt with by now ---
 
