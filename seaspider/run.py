@@ -188,7 +188,8 @@ class Run:
             return ExitCode.INTERNAL
         if self.reason == "shutdown":
             return ExitCode.INTERRUPTED
-        if self.verdict().gate is False:
+        # A run that had nothing to ask is no sample to be judged.
+        if self.log.requests and self.verdict().gate is False:
             return ExitCode.GATE
         return ExitCode.UNFINISHED if left else ExitCode.DONE
 

@@ -51,6 +51,10 @@ DATED = (("Date", formatdate(NOW_S, usegmt=True)), ("Retry-After", formatdate(NO
 SITES: dict[str, dict[str, Any]] = {
     **{host: {"/1": answer} for host, (answer, _) in NEVER.items()},
     "heals.test": {"/1": (pushing(status=503), Answer(404)), "/2": (pushing(), pushing(), OK), "/3": (pushing(), OK)},
+    "mends.test": {
+        "/1": (Answer(fault=Fault.RESET), OK),
+        "/2": (pushing(status=503), *[Answer(fault=Fault.RESET)] * 2),
+    },
     "shared-a.test": {"/1": pushing()},
     "shared-b.test": {"/*": OK},
     "after.test": {"/1": (pushing(("Retry-After", "1")), OK)},
@@ -82,6 +86,7 @@ async def resolve(self, host):
     return await _resolve(self, host)
 SystemResolver.resolve = resolve
 """
+TWINS = ("h429.test", "reset.test")
 NO_BACKOFF = """
 from seaspider.core.governor import Backoffs
 Backoffs.failures = lambda self, host: 0
@@ -155,7 +160,7 @@ def both(folder: Path) -> Runs:
 
 def without(folder: Path) -> Seen:
     with LoopbackWeb(routes(), names=NAMES) as web:
-        queue = [web.url(host, "/1") for host in NEVER]
+        queue = [web.url(host, "/1") for host in TWINS]
         ended = crawl(queue, folder, names=NAMES, settings=SETTINGS, sabotage=NO_BACKOFF)
         return Seen(ended, web.arrivals, web.port)
 
@@ -211,8 +216,8 @@ def test_the_gap_at_the_server_doubles(first: Seen, host: str) -> None:
 
 def test_twin_without_the_back_off_the_gap_is_too_short(crawls: tuple[Runs, Seen, Seen]) -> None:
     twin = crawls[1]
-    gaps = {host: twin.gaps_ns(host) for host in NEVER}
-    assert {host: len(found) for host, found in gaps.items()} == dict.fromkeys(NEVER, ATTEMPTS - 1)
+    gaps = {host: twin.gaps_ns(host) for host in TWINS}
+    assert {host: len(found) for host, found in gaps.items()} == dict.fromkeys(TWINS, ATTEMPTS - 1)
     assert min(found[0] for found in gaps.values()) < ns_from_s(BASE_S * 2)
     assert min(found[1] for found in gaps.values()) < ns_from_s(BASE_S * 4)
 
@@ -234,6 +239,16 @@ def test_an_answer_resets_the_count_a_404_too(first: Seen) -> None:
     assert first.rests("heals.test") == [rest, one, rest, one, two, rest, one, rest]
     assert [first.page("heals.test", path)["status"] for path in ("/1", "/2", "/3")] == [404, 200, 200]
     assert [first.page("heals.test", path)["attempts"] for path in ("/1", "/2", "/3")] == [2, 3, 2]
+
+
+def test_the_record_tells_of_the_last_attempt(first: Seen) -> None:
+    assert first.targets("mends.test") == ["/1", "/1", "/2", "/2", "/2"]
+    pages = [first.page("mends.test", path) for path in ("/1", "/2")]
+    assert [(p["outcome"], p["reason"], p["status"]) for p in pages] == [
+        ("stored", None, 200),
+        ("failed", "reset", None),
+    ]
+    assert [(p["chain"][0]["status"], p["chain"][0]["error"]) for p in pages] == [(200, None), (None, "reset")]
 
 
 def test_each_hop_has_its_own_attempts(first: Seen) -> None:

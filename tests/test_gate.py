@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from seaspider.loopback import Answer, Arrival, LoopbackWeb
+from tests.conftest import WebFactory
 from tests.crawling import Ended, crawl
 
 HOSTS = 4
@@ -65,7 +66,6 @@ CASES = {
     "too-many-for-one": Case(
         HEAPED, {MIN_HOSTS: 4, MAX_PER_HOST: 4, MIN_BREADTH: 363}, 4, False, polite=False, failed=("most per host",)
     ),
-    "one-more-is-allowed": Case(HEAPED, {MIN_HOSTS: 4, MAX_PER_HOST: 5, MIN_BREADTH: 363}, 0, True),
     "too-thick": Case(HEAPED, {MIN_HOSTS: 4, MAX_PER_HOST: 5, MIN_BREADTH: 364}, 4, False, failed=("breadth per mil",)),
     "too-near": Case(
         BROAD,
@@ -198,3 +198,16 @@ def test_the_research_profile(tmp_path: Path, hosts: int, exit_code: int, passes
     assert seen.ended.page(f"http://r01.test:{seen.port}/3")["reason"] == "budget"
     settings = seen.ended.records("manifest")[0]["settings"]
     assert (settings["order"], settings["host_budget"]) == ("longest-idle", 3)
+
+
+def test_a_finished_queue_asked_again_is_no_sample_to_be_judged(tmp_path: Path, web_factory: WebFactory) -> None:
+    web = web_factory({"/*": Answer(404)}, names={"a.test": "127.0.0.2"})
+    for exit_code, requests in [(4, 2), (0, 0)]:
+        web.clear()
+        ended = crawl(
+            [web.url("a.test", "/")],
+            tmp_path,
+            names={"a.test": "127.0.0.2"},
+            settings={"SEASPIDER_GATE_MIN_HOSTS": 2},
+        )
+        assert (ended.exit, len(web.arrivals)) == (exit_code, requests), ended.log

@@ -79,7 +79,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Crowd:
 # --- how long it takes ---
 
 NORMAL, TURNS, PAUSE_S = 20, 6, 0.5  # a busy machine asks 20 hosts in less
-SLOW_TURNS, TIMES = 4, 5
+SLOW_TURNS, TIMES = 3, 5
 SLOW = "m-slow.test"
 FLEET = {f"n{number:02}.test": f"127.0.25.{number}" for number in range(1, NORMAL + 1)} | {SLOW: "127.0.25.99"}
 BOUND_S = (SLOW_TURNS - 1) * PAUSE_S * TIMES
