@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -59,6 +60,7 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: Namespace) -> None:
         if args:
             raise UsageError
+        _heed_signals()
         with edge.one_line(self):
             folder = DemoFolder(Path(opts.store) if opts.store else PROJECT / "demo-store")
             with LoopbackWeb(demosite.sites(), names=demosite.resolve()) as web:
@@ -132,8 +134,15 @@ def _stay(web: LoopbackWeb) -> None:
     names: dict[str, Any] = demosite.resolve()
     options = f"-s SEASPIDER_RESOLVE={shlex.quote(json.dumps(names))}"
     url = web.url("reef.test", "/treasure/map")
-    print(f"\nThe web stays up until Ctrl-C. Try:\nSCRAPY_PROJECT=loopback scrapy robots {url} {options}", flush=True)
+    text = f"\nThe web stays up until Ctrl-C. Try:\nSCRAPY_PROJECT=loopback scrapy robots {url} {options}"
     try:
+        print(text, flush=True)
         threading.Event().wait()
     except KeyboardInterrupt:
         print()
+
+
+def _heed_signals() -> None:
+    """Ctrl-C counts although the shell that started this ignores it; SIGTERM ends the crawl with the demo."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
