@@ -115,7 +115,7 @@ def test_longest_idle_takes_what_the_slow_host_takes(fleet: dict[str, Seen]) -> 
 
 # --- one order ---
 
-RUNS = 5
+RUNS = 10
 CREW = {f"{letter}.test": f"127.0.26.{number}" for number, letter in enumerate("abcdef", 1)}
 CREW["f.test"] = CREW["b.test"]
 MIXED: dict[str, Any] = {
