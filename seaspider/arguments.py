@@ -78,4 +78,4 @@ class Arguments:
             for name in ("follow", "max_depth", "max_pages", "order")
             if (value := getattr(self, name)) is not None
         }
-        return replace(config, **chosen)
+        return replace(config, **chosen, retry_failed=self.retry == "failed")

@@ -4,10 +4,13 @@
 under another boot id. `wall_ms` dates records and expiries and may step. No other module asks the system for the time.
 """
 
+from __future__ import annotations
+
 import asyncio
 import sys
 import time
 import uuid
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -36,6 +39,18 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Let at least that much time pass, about; other tasks run meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One reading of both clocks: everything that follows from one answer goes by the same."""
+
+    wall_ms: int
+    boot_ns: int
+
+    @classmethod
+    def of(cls, clock: Clock) -> Moment:
+        return cls(clock.wall_ms(), clock.boot_ns())
 
 
 class SystemClock:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from scrapy.settings import BaseSettings
 
 from seaspider import __version__
-from seaspider.core.addresses import Network
+from seaspider.core.addresses import Network, parse_networks
 from seaspider.core.links import FollowMode
 from seaspider.core.robotsagents import is_product_token
 from seaspider.core.verdict import GatePolicy
@@ -89,6 +89,8 @@ class Config:
     max_body_bytes: int
     max_redirects: int
     dns_timeout_s: float
+    retry_failed: bool = False
+    """`-a retry=failed`: URLs that failed are taken up again."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -128,6 +130,18 @@ class Config:
             max_redirects=read.count("REDIRECT_MAX_TIMES"),
             dns_timeout_s=read.seconds("DNS_TIMEOUT", above=0),
         )
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Config:
+        """The settings that to_record() wrote down. Raises ValueError if they are not whole."""
+        try:
+            read: dict[str, Any] = {name: record[name] for name in cls.__slots__ if name in record}
+            read["gate"] = GatePolicy(**record["gate"])
+            read["allowed_networks"] = parse_networks(record["allowed_networks"])
+            read["resolve"] = {host: tuple(found) for host, found in record["resolve"].items()}
+            return cls(**read)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"settings are not whole: {error}") from error
 
     def to_record(self) -> dict[str, Any]:
         """The effective settings as the manifest holds them."""

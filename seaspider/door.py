@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from http import HTTPStatus
 
 from scrapy import Request
 from scrapy.http import Response
 
-from seaspider import faultpoints, http1
-from seaspider.clock import Clock
+from seaspider import faultpoints
+from seaspider.clock import Clock, Moment
 from seaspider.config import Config
 from seaspider.core.addresses import SpecialAddressError, choose
 from seaspider.core.answers import deferral
@@ -29,8 +28,9 @@ from seaspider.core.pushback import NOTHING, Pushback, pushback
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.times import ns_from_s
 from seaspider.core.urls import Url
-from seaspider.decoding import DecodeError, DecodeReason
+from seaspider.core.visits import Hop
 from seaspider.errors import ExchangeFailed, Interrupted, Shortage, VisitStopped
+from seaspider.exchange import Exchange
 from seaspider.ledger import Ledger, LedgerStopped
 from seaspider.messages import octets_of, response_of
 from seaspider.permits import Asked, Clearance, Permit, Permits
@@ -57,6 +57,7 @@ class Door:
         clock: Clock,
         resolver: Resolver,
         ledger: Ledger,
+        exchange: Exchange,
         frontier: Frontier,
         permits: Permits,
         log: RequestLog,
@@ -76,8 +77,7 @@ class Door:
         self._permits = permits
         self._log = log
         self._one_at_a_time = asyncio.Lock()
-        self._tls = http1.client_context()
-        self._limits = http1.Limits(timeout_s=config.timeout_s, body_bytes=config.max_body_bytes)
+        self._exchange = exchange
         self._hold_ns = ns_from_s(config.timeout_s + HOLD_SLACK_S)
 
     @property
@@ -99,8 +99,7 @@ class Door:
             self._check_host(permit)
             try:
                 addresses = await self._resolve(permit.hop.url)
-                ip = self._choose(permit.hop.url, addresses)
-                permit.hop.ip = ip
+                permit.hop.ip = ip = self._choose(permit.hop, addresses)
                 asked = await self._ask_in_time(permit, ip, addresses, octets)
             except Shortage as error:
                 self.failed = error
@@ -125,14 +124,16 @@ class Door:
                 raise ExchangeFailed(url.text, Reason.DNS, str(error)) from error
             raise self._no_address(url, Ending(Outcome.FAILED, Reason.DNS)) from error
 
-    def _choose(self, url: Url, addresses: Sequence[str]) -> str:
+    def _choose(self, hop: Hop, addresses: Sequence[str]) -> str:
         try:
             return choose(addresses, self._config.allowed_networks)
         except SpecialAddressError as error:
-            raise self._no_address(url, Ending(Outcome.REFUSED, Reason.SPECIAL_ADDRESS)) from error
+            hop.ip = error.address
+            ending = Ending(Outcome.REFUSED, Reason.SPECIAL_ADDRESS)
+            raise self._no_address(hop.url, ending, error.address) from error
 
-    def _no_address(self, url: Url, ending: Ending) -> VisitStopped:
-        self._frontier.host_ended(url.host, ending)
+    def _no_address(self, url: Url, ending: Ending, ip: str | None = None) -> VisitStopped:
+        self._frontier.host_ended(url.host, ending, ip)
         return VisitStopped(ending)
 
     # --- politeness ---
@@ -175,30 +176,39 @@ class Door:
         url = permit.hop.url
         number: int | None = None
         sent_ns: list[int] = []
-        asked, pushed = Asked(detail="cancelled"), NOTHING
+        asked, pushed, ended = Asked(detail="cancelled"), NOTHING, None
+
+        def before_send() -> None:
+            now_ns = self._clock.boot_ns()
+            if now_ns > claimed.hold_until_ns:
+                raise _StaleClaim
+            faultpoints.reached("before send")
+            sent_ns.append(now_ns)
+
         try:
             self._gaps.claimed((_host_key(url), _ip_key(ip)), claimed.claimed_ns)
             number = self._log.claim(permit, ip, addresses, claimed.claimed_ns)
             self._frontier.sent(url.host, in_turn=permit.in_turn)
             permit.sent()
-            asked = await self._exchange(permit, ip, octets, claimed, sent_ns)
-            pushed = self._take_in(permit, asked)
+            asked = await self._exchange.ask(permit, ip, octets, before_send)
+            ended = Moment.of(self._clock)
+            pushed = self._take_in(permit, asked, ended.wall_ms)
         finally:
             of_host, of_address_ns = self._pauses(url.host, pushed)
-            ended_ns = self._clock.boot_ns()
+            ended = ended or Moment.of(self._clock)
             await self._ledger.settle(claimed.token, {_host_key(url): of_host.ns, _ip_key(ip): of_address_ns})
             if number is not None:
                 self._frontier.settled(url.host, ip, of_host.ns, of_address_ns)
-                self._gaps.settled((_host_key(url), of_host.ns), (_ip_key(ip), of_address_ns), ended_ns)
+                self._gaps.settled((_host_key(url), of_host.ns), (_ip_key(ip), of_address_ns), ended.boot_ns)
                 self.rests[url.host] = of_host.basis
-                self._log.settle(number, asked, of_host, sent_ns[0] if sent_ns else None, ended_ns)
+                self._log.settle(number, asked, of_host, sent_ns[0] if sent_ns else None, ended)
         return asked
 
-    def _take_in(self, permit: Permit, asked: Asked) -> Pushback:
+    def _take_in(self, permit: Permit, asked: Asked, now_ms: int) -> Pushback:
         """Before the next request leaves: a robots.txt gives the pause, a page's 403 stops its host, and what pushes
         back, or asks for more of a pause than is waited for, is heeded. Failures of robots.txt are no back-off."""
-        permit.conclude(asked)
-        host, now_ms = permit.hop.url.host, self._clock.wall_ms()
+        permit.conclude(asked, now_ms)
+        host = permit.hop.url.host
         if permit.kind != Clearance.kind:
             return pushback(asked.headers, 0, self._backoff, now_ms)
         self._backoffs.ended(host, asked.status, asked.error)
@@ -209,53 +219,6 @@ class Door:
         if asked.error is None and asked.status == HTTPStatus.FORBIDDEN:
             self._frontier.forbidden(host, now_ms)
         return pushed
-
-    # --- the exchange ---
-
-    async def _exchange(self, permit: Permit, ip: str, octets: bytes, claimed: Claimed, sent_ns: list[int]) -> Asked:
-        url = permit.hop.url
-
-        def before_send() -> None:
-            now_ns = self._clock.boot_ns()
-            if now_ns > claimed.hold_until_ns:
-                raise _StaleClaim
-            faultpoints.reached("before send")
-            sent_ns.append(now_ns)
-
-        try:
-            answer = await http1.exchange(
-                ip,
-                url.port,
-                octets,
-                tls=self._tls if url.scheme == "https" else None,
-                server_name=url.host,
-                limits=self._limits,
-                plan=permit.plan,
-                before_send=before_send,
-            )
-        except http1.ExchangeError as error:
-            return Asked(
-                status=error.status,
-                headers=error.headers,
-                wire_bytes=error.wire_bytes,
-                error=Reason(error.reason),
-                detail=error.detail,
-            )
-        except (OSError, MemoryError) as error:
-            # What passes through an exchange so is this machine's, see http1/exchange.py.
-            why = getattr(error, "strerror", None) or str(error) or "out of memory"
-            raise Shortage(f"this machine cannot ask for {url.text}: {why}") from error
-        return _decoded(permit, answer)
-
-
-def _decoded(permit: Permit, answer: http1.Answer) -> Asked:
-    asked = Asked(answer.status, answer.headers, wire_bytes=answer.wire_bytes, flags=tuple(map(str, answer.flags)))
-    try:
-        decoded = permit.decoded(answer)
-    except DecodeError as error:
-        reason = Reason.TOO_LARGE if error.reason is DecodeReason.TOO_LARGE else Reason.DECODE
-        return replace(asked, error=reason, detail=str(error))
-    return replace(asked, body=decoded.body, clipped=decoded.clipped)
 
 
 def _host_key(url: Url) -> str:

@@ -97,7 +97,7 @@ class Seaspider:
     def robots_lost(self, turn: RobotsTurn) -> None:
         """A fetch whose end RobotsMiddleware did not see, because another part stopped it: unreachable."""
         if self.run.frontier.waits_for(turn.fetch):
-            turn.fetch.outcome = self.run.desk.failed(turn.fetch, RobotsReason.ABORTED)
+            turn.fetch.outcome = self.run.desk.failed(turn.fetch, RobotsReason.ABORTED, self.run.clock.wall_ms())
             self.robots_ended(turn)
 
     def closing(self) -> None:
@@ -111,5 +111,5 @@ class Seaspider:
         return self._closing or (self._ran and not running)
 
     def _idle(self) -> None:
-        if self.run.failed is not None:
-            raise CloseSpider(self.run.failed.word)
+        if self.run.over is not None:
+            raise CloseSpider(self.run.over)

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Protocol
 
-from seaspider.core.records import Ending, Outcome, Reason
+from seaspider.core.records import Ending, File, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook, RobotsRowError
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.items import Page
 from seaspider.journal import Row
-from seaspider.store import File
 
 _PAGE_KEYS: Final = tuple(field.name for field in fields(Page))
 # These end a visit until a time that their record tells.

@@ -10,11 +10,11 @@ from typing import Any
 from scrapy.statscollectors import StatsCollector
 
 from seaspider import __version__
+from seaspider.core.records import File
 from seaspider.core.times import rfc3339_ms
 from seaspider.core.verdict import table
 from seaspider.errors import ExitCode, StoreError
 from seaspider.run import Run
-from seaspider.store import File
 
 logger = logging.getLogger(__name__)
 

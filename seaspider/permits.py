@@ -65,8 +65,8 @@ class Permit(Protocol):
     def sent(self) -> None:
         """The request is about to go out."""
 
-    def conclude(self, asked: Asked) -> None:
-        """Takes the answer in, before the pause that follows is fixed. Raises StoreError."""
+    def conclude(self, asked: Asked, now_ms: int) -> None:
+        """Takes the answer in, which came at `now_ms`, before the pause that follows is fixed. Raises StoreError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Clearance:
         if self.of:
             self.of.attempts += 1
 
-    def conclude(self, asked: Asked) -> None:
+    def conclude(self, asked: Asked, now_ms: int) -> None:
         _fill(self.hop, asked)
         if self.of:
             self.of.wire_bytes, self.of.flags = asked.wire_bytes, asked.flags
@@ -135,15 +135,15 @@ class RobotsPermit:
     def sent(self) -> None:
         pass
 
-    def conclude(self, asked: Asked) -> None:
+    def conclude(self, asked: Asked, now_ms: int) -> None:
         fetch = self.turn.fetch
         _fill(self.hop, asked)
         if asked.error is not None:
-            fetch.outcome = self.desk.failed(fetch, RobotsReason(asked.error))
+            fetch.outcome = self.desk.failed(fetch, RobotsReason(asked.error), now_ms)
             return
         assert asked.status is not None
         answer = RobotsAnswer(asked.status, asked.headers, asked.body, asked.clipped, self.conditional)
-        fetch.outcome = self.desk.answered(fetch, answer)
+        fetch.outcome = self.desk.answered(fetch, answer, now_ms)
         if isinstance(fetch.outcome, RobotsEntry) and fetch.outcome.state is RobotsState.PARSED:
             self.frontier.learn_rules(fetch.chain[0].url, self.desk.rules(fetch.outcome))
 

@@ -11,10 +11,10 @@ from typing import Any
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
+from seaspider.core.records import File
 from seaspider.errors import StoreError
 from seaspider.extension import Seaspider
 from seaspider.items import Page, record
-from seaspider.store import File
 
 logger = logging.getLogger(__name__)
 

@@ -12,12 +12,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from seaspider.core.queue import Counts, Entry, QueueError, QueueReader, Skipped
 
 STDIN = "-"
 _CHUNK_BYTES = 1 << 16
+
+
+class Queue(Protocol):
+    """What a run takes its URLs from, once. `counts` and `sha256` hold for what was read so far."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def sha256(self) -> str: ...
+
+    def __iter__(self) -> Iterator[Entry | Skipped]:
+        """Raises QueueError."""
 
 
 class QueueFile:
@@ -30,10 +46,14 @@ class QueueFile:
     def __init__(
         self, path: str, done: Callable[[str], bool] = lambda url: False, stdin: BinaryIO | None = None
     ) -> None:
-        self.path = path
+        self._path = path
         self._stdin = stdin
         self._reader = QueueReader(done)
         self._digest = hashlib.sha256()
+
+    @property
+    def path(self) -> str:
+        return self._path
 
     @property
     def counts(self) -> Counts:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seaspider.clock import Clock
+from seaspider.clock import Clock, Moment
 from seaspider.core.politeness import Pause
+from seaspider.core.records import File
 from seaspider.core.times import rfc3339_ms
 from seaspider.permits import Asked, Permit
-from seaspider.store import File, Store
+from seaspider.store import Store
+from seaspider.tally import Tally
 
 
 class RequestLog:
     """Numbers the requests of a run from 1. Raises StoreError; a request whose claim cannot be written is not sent."""
 
-    def __init__(self, store: Store, clock: Clock, run: int) -> None:
+    def __init__(self, store: Store, clock: Clock, run: int, tally: Tally) -> None:
         self._store = store
         self._clock = clock
         self._run = run
+        self._tally = tally
         self.requests = 0
 
     def claim(self, permit: Permit, ip: str, addresses: Sequence[str], claimed_ns: int) -> int:
         """Writes the claim line and returns the request's number."""
         self.requests += 1
-        url = permit.hop.url
+        url, now_ms = permit.hop.url, self._clock.wall_ms()
+        judged_ms = now_ms if permit.hop.judged_ms is None else permit.hop.judged_ms
         self._store.write(
             File.REQUESTS,
             {
@@ -36,13 +40,16 @@ class RequestLog:
                 "host": url.host,
                 "ip": ip,
                 "addresses": list(addresses),
-                "claimed_at": rfc3339_ms(self._clock.wall_ms()),
+                "judged_at": rfc3339_ms(judged_ms),
+                "claimed_at": rfc3339_ms(now_ms),
                 "claimed_ns": claimed_ns,
             },
         )
+        if permit.visit is not None:
+            self._tally.begun.add(permit.visit)
         return self.requests
 
-    def settle(self, number: int, asked: Asked, pause: Pause, sent_ns: int | None, ended_ns: int) -> None:
+    def settle(self, number: int, asked: Asked, pause: Pause, sent_ns: int | None, ended: Moment) -> None:
         self._store.write(
             File.REQUESTS,
             {
@@ -50,8 +57,8 @@ class RequestLog:
                 "event": "settle",
                 "n": number,
                 "sent_ns": sent_ns,
-                "ended_at": rfc3339_ms(self._clock.wall_ms()),
-                "ended_ns": ended_ns,
+                "ended_at": rfc3339_ms(ended.wall_ms),
+                "ended_ns": ended.boot_ns,
                 "pause_s": pause.seconds,
                 "pause_basis": pause.basis,
                 "status": asked.status,

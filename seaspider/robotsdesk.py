@@ -10,15 +10,15 @@ import logging
 from collections import OrderedDict
 from dataclasses import replace
 
-from seaspider.clock import Clock
 from seaspider.core.frontier import RobotsFetch
+from seaspider.core.records import File
 from seaspider.core.robotsanswer import RobotsAnswer, RobotsContext, conclude, unreachable
 from seaspider.core.robotsbook import RobotsBook, RobotsEntry
 from seaspider.core.robotsfile import RobotsFile, parse
 from seaspider.core.robotsstate import RobotsPolicy, RobotsReason
 from seaspider.core.urls import Url
 from seaspider.errors import StoreError
-from seaspider.store import File, Store
+from seaspider.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,6 @@ class RobotsDesk:
         policy: RobotsPolicy,
         book: RobotsBook,
         store: Store,
-        clock: Clock,
         run: int,
         last_id: int,
         max_redirects: int,
@@ -40,7 +39,6 @@ class RobotsDesk:
         self._policy = policy
         self._book = book
         self._store = store
-        self._clock = clock
         self._run = run
         self._last_id = last_id
         self._max_redirects = max_redirects
@@ -88,17 +86,18 @@ class RobotsDesk:
         """The validators that a request of the fetch carries."""
         return self._book.conditional_headers(fetch.origin, url.text)
 
-    def answered(self, fetch: RobotsFetch, answer: RobotsAnswer) -> Url | RobotsEntry:
-        """The next URL of the fetch, or the origin's entry, which is not in force before `record`."""
-        outcome = conclude(fetch.origin, fetch.cause, fetch.chain, answer, self._context())
+    def answered(self, fetch: RobotsFetch, answer: RobotsAnswer, now_ms: int) -> Url | RobotsEntry:
+        """The next URL of the fetch, or the origin's entry, which is not in force before `record`. `now_ms`: when the
+        answer was in, wall clock."""
+        outcome = conclude(fetch.origin, fetch.cause, fetch.chain, answer, self._context(now_ms))
         if isinstance(outcome, RobotsEntry) and outcome.sha256 is not None and outcome.status != 304:
             self._store.put_body(answer.body)
             self._keep((outcome.sha256, outcome.truncated), answer.body)
         return outcome
 
-    def failed(self, fetch: RobotsFetch, reason: RobotsReason) -> RobotsEntry:
-        """The entry of an origin that could not be asked, or gave no usable answer."""
-        return unreachable(fetch.origin, fetch.cause, fetch.chain, reason, self._context())
+    def failed(self, fetch: RobotsFetch, reason: RobotsReason, now_ms: int) -> RobotsEntry:
+        """The entry of an origin that could not be asked, or gave no usable answer. `now_ms`: when that was clear."""
+        return unreachable(fetch.origin, fetch.cause, fetch.chain, reason, self._context(now_ms))
 
     def record(self, entry: RobotsEntry) -> RobotsEntry:
         """Writes the entry under the next number, then puts it in force, and returns it as it is."""
@@ -107,10 +106,8 @@ class RobotsDesk:
         self._last_id = entry.id
         return self._book.put(entry)
 
-    def _context(self) -> RobotsContext:
-        return RobotsContext(
-            self._policy, self._book, self._max_redirects, self._run, self._last_id + 1, self._clock.wall_ms()
-        )
+    def _context(self, now_ms: int) -> RobotsContext:
+        return RobotsContext(self._policy, self._book, self._max_redirects, self._run, self._last_id + 1, now_ms)
 
     def _keep(self, key: tuple[str, bool], body: bytes) -> None:
         self._files[key] = parse(body, cut=key[1])

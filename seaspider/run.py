@@ -20,7 +20,7 @@ from seaspider.core.hostqueue import HostOrder
 from seaspider.core.longestidle import LongestIdle
 from seaspider.core.order import RoundRobin
 from seaspider.core.queue import Entry, QueueError, Skipped
-from seaspider.core.records import Outcome
+from seaspider.core.records import File, Outcome
 from seaspider.core.robotsbook import RobotsBook
 from seaspider.core.robotsstate import RobotsPolicy
 from seaspider.core.times import MS_PER_S, ns_from_s
@@ -28,30 +28,35 @@ from seaspider.core.urls import Url, normalise
 from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
 from seaspider.door import Door
-from seaspider.errors import ExitCode, QueueFileError, RunFailed, SettingError
+from seaspider.errors import ExitCode, QueueFileError, RunFailed
 from seaspider.history import History
 from seaspider.items import Page, record
-from seaspider.ledger import IN_MEMORY, Ledger, MemoryLedger
+from seaspider.outside import World, real_world
 from seaspider.permits import Permits
-from seaspider.queuefile import QueueFile
+from seaspider.queuefile import Queue, QueueFile
 from seaspider.requestlog import RequestLog
-from seaspider.resolver import SystemResolver
 from seaspider.robotsdesk import RobotsDesk
-from seaspider.sqliteledger import LedgerFileError, SqliteLedger
-from seaspider.store import File, FolderStore, NoStore, Store
+from seaspider.store import FolderStore, NoStore, Store
 from seaspider.tally import Tally
 
 logger = logging.getLogger(__name__)
 
 
 class Run:
-    """The parts that one run of one process shares."""
+    """The parts that one run of one process shares. `world`: what it meets."""
 
     def __init__(
-        self, config: Config, clock: Clock, store: Store, number: int, book: RobotsBook, past: History
+        self,
+        config: Config,
+        store: Store,
+        number: int,
+        book: RobotsBook,
+        past: History,
+        world: World,
     ) -> None:
+        met = world(self._is_stopped)
         self.config = config
-        self.clock = clock
+        self.clock = clock = met.clock
         self.store = store
         self.number = number
         self.past = past
@@ -62,30 +67,22 @@ class Run:
         """Links followed in the store so far."""
         self.begun_again = 0
         """Visits that an earlier run had under way when it ended."""
-        self.queue: QueueFile | None = None
+        self.queue: Queue | None = None
         self.feed_errors: dict[str, str] = {}
         """The feeds that could not be written, and why. No matter of the store, so not of `exit_code` either."""
+        self.halted: Callable[[], str | None] = lambda: None
+        """Why no further turn is given out, although nothing failed: the reason in the manifest."""
         self.reason = ""
         """Why the run ended, in Scrapy's words; empty while it goes on."""
         self._known: set[str] = set()
         self.permits = Permits()
-        self.log = RequestLog(store, clock, number)
+        self.log = RequestLog(store, clock, number, self.tally)
         policy, last_id = robots_policy(config), past.robots_ids
-        self.desk = RobotsDesk(policy, book, store, clock, number, last_id, config.robots_max_redirects)
+        self.desk = RobotsDesk(policy, book, store, number, last_id, config.robots_max_redirects)
         self.frontier = Frontier(frontier_policy(config), book, self.desk.rules, order_of(config))
-        resolver = SystemResolver(config.resolve, config.dns_timeout_s)
-        self.ledger = self._open_ledger()
-        self.door = Door(config, clock, resolver, self.ledger, self.frontier, self.permits, self.log)
+        self.ledger = met.ledger
+        self.door = Door(config, clock, met.resolver, met.ledger, met.exchange, self.frontier, self.permits, self.log)
         self.door.stopped = self._is_stopped
-
-    def _open_ledger(self) -> Ledger:
-        path = self.config.ledger
-        if path == IN_MEMORY:
-            return MemoryLedger(self.clock, stopped=self._is_stopped)
-        try:
-            return SqliteLedger(Path(path), self.clock, stopped=self._is_stopped)
-        except LedgerFileError as error:
-            raise SettingError("SEASPIDER_LEDGER", path, f"cannot be used: {error}") from error
 
     async def close(self) -> None:
         """Gives back the store and the ledger."""
@@ -97,7 +94,7 @@ class Run:
 
     # --- what is to be visited ---
 
-    def load(self, queue: QueueFile) -> None:
+    def load(self, queue: Queue) -> None:
         """Puts the queue, then the links followed in earlier runs, into the frontier. Raises QueueFileError."""
         self.queue = queue
         for host, answered_ms in self.past.forbidden:
@@ -156,13 +153,12 @@ class Run:
         """What became of every line of the queue (all but `lines` add up to `lines`), and of every visit."""
         lines = asdict(self.queue.counts) if self.queue else {}
         lines.pop("entries", None)
-        never_begun = sum(1 for visit in self.frontier.unfinished() if visit.number is None)
         return {
             "queue": {**lines, "recorded": self.tally.lines.recorded, "unfinished": self.tally.lines.unfinished},
             "followed": {"recorded": self.tally.followed.recorded, "unfinished": self.tally.followed.unfinished},
             "pages": self.tally.outcomes,
             "unfinished": self.tally.unfinished,
-            "interrupted": self.tally.unfinished - never_begun,
+            "interrupted": len(self.tally.begun),
             "requests": self.log.requests,
             "hosts": len(self.frontier.requests),
         }
@@ -175,6 +171,11 @@ class Run:
     def failed(self) -> RunFailed | None:
         """Why no further turn is given out: a write failed, or this machine is short of something."""
         return self.store.failed or self.door.failed
+
+    @property
+    def over(self) -> str | None:
+        """Why no further turn is given out: the reason in the manifest. None: the run goes on."""
+        return self.halted() if self.failed is None else self.failed.word
 
     @property
     def exit_code(self) -> ExitCode:
@@ -206,10 +207,8 @@ def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Cloc
     with queuecheck.checked(asked.queue) as copy:
         store = FolderStore(Path(asked.store))
         try:
-            book = RobotsBook(robots_policy(config))
-            past = history.read(store, book, retry_failed=asked.retry == "failed")
-            run = Run(config, clock, store, past.runs + 1, book, past)
-            run.load(QueueFile(asked.queue, past.done.__contains__, copy))
+            run = next_run(config, store, real_world(config, clock))
+            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy))
         except BaseException:
             store.close()
             raise
@@ -219,7 +218,15 @@ def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Cloc
 def without_queue(settings: BaseSettings, clock: Clock | None = None) -> Run:
     """A run that has no queue and writes no store. Raises SettingError."""
     config = Config.from_settings(settings)
-    return Run(config, clock or SystemClock(), NoStore(), 0, RobotsBook(robots_policy(config)), History())
+    met = real_world(config, clock or SystemClock())
+    return Run(config, NoStore(), 0, RobotsBook(robots_policy(config)), History(), met)
+
+
+def next_run(config: Config, store: FolderStore, world: World) -> Run:
+    """The run that comes after those in a store. Raises StoreError, SettingError."""
+    book = RobotsBook(robots_policy(config))
+    past = history.read(store, book, retry_failed=config.retry_failed)
+    return Run(config, store, past.runs + 1, book, past, world)
 
 
 def order_of(config: Config) -> HostOrder[Visit | RobotsTurn]:

@@ -64,7 +64,7 @@ class Scheduler(BaseScheduler):
         return deferred_from_coro(self._run.close())
 
     def has_pending_requests(self) -> bool:
-        return bool(self._others) or (self._run.failed is None and self._run.frontier.pending > 0)
+        return bool(self._others) or (self._run.over is None and self._run.frontier.pending > 0)
 
     def enqueue_request(self, request: Request) -> bool:
         ours = self._seaspider.ours(request)
@@ -89,17 +89,18 @@ class Scheduler(BaseScheduler):
             return self._others.popleft()
         # A store that cannot be written has latched, a door on a shortage too: the run ends when it is idle.
         with suppress(StoreError):
-            return None if self._run.failed is not None else self._next_turn()
+            return None if self._run.over is not None else self._next_turn()
         return None
 
     def _next_turn(self) -> Request | None:
         frontier = self._run.frontier
         while True:
-            turn = frontier.next_turn(self._run.clock.wall_ms())
+            now_ms = self._run.clock.wall_ms()
+            turn = frontier.next_turn(now_ms)
             if turn is None and not self._end_lost_fetches():
                 return None
             if isinstance(turn, RobotsStop):
-                turn.fetch.outcome = self._run.desk.failed(turn.fetch, turn.reason)
+                turn.fetch.outcome = self._run.desk.failed(turn.fetch, turn.reason, now_ms)
                 self._seaspider.robots_ended(RobotsTurn(turn.fetch, turn.fetch.chain[-1]))
             elif turn is not None:
                 return self._seaspider.mark(self._spider.request(turn), turn, in_turn=True)

@@ -11,24 +11,13 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
 from seaspider import faultpoints, journal
+from seaspider.core.records import File
 from seaspider.errors import StoreError, StoreInUse
 from seaspider.journal import JournalFile, Row
-
-
-class File(StrEnum):
-    MANIFEST = "manifest.jsonl"
-    SKIPPED = "skipped.jsonl"
-    ROBOTS = "robots.jsonl"
-    INTENTS = "intents.jsonl"
-    REQUESTS = "requests.jsonl"
-    PAGES = "pages.jsonl"
-    LINKS = "links.jsonl"
-
 
 # Written through to the disk before anything goes on.
 _SYNCED = frozenset({File.MANIFEST, File.INTENTS, File.PAGES, File.ROBOTS})

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seaspider import journal
+from seaspider.core.records import File
 from seaspider.errors import StoreError
 from seaspider.journal import Row
-from seaspider.store import File, NoStore
+from seaspider.store import NoStore
 
 
 class StoreReader(NoStore):

@@ -32,6 +32,8 @@ class Tally:
     """Page records that are not final."""
     errors: int = 0
     """Visits that ended in an error of ours."""
+    begun: set[int] = field(default_factory=set)
+    """The numbers of the visits that something is on record of, an intent or a request, and no page record yet."""
     _outcomes: dict[str, int] = field(default_factory=dict)
 
     def add(self, visit: Visit) -> None:
@@ -39,6 +41,7 @@ class Tally:
 
     def record(self, page: Page) -> None:
         self._of(page.line).recorded += 1
+        self.begun.discard(page.visit)
         self.not_final += not Outcome(page.outcome).final
         outcome = f"{page.outcome}/{page.reason}" if page.reason else str(page.outcome)
         self._outcomes[outcome] = self._outcomes.get(outcome, 0) + 1

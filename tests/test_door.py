@@ -13,18 +13,19 @@ from scrapy import Request
 from seaspider.clock import FakeClock, SystemClock
 from seaspider.config import Config
 from seaspider.core.politeness import Claimed, Settled, Token
-from seaspider.core.records import Ending, Outcome, Reason
+from seaspider.core.records import Ending, File, Outcome, Reason
 from seaspider.core.urls import normalise
 from seaspider.core.visits import Hop
 from seaspider.door import Door
 from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, Shortage, StoreError, VisitStopped
+from seaspider.exchange import HttpExchange
 from seaspider.ledger import LedgerStopped
 from seaspider.loopback import Answer, Fault, LoopbackWeb
 from seaspider.permits import Clearance
 from seaspider.requestlog import RequestLog
 from seaspider.resolver import SystemResolver
 from seaspider.run import without_queue
-from seaspider.store import File, NoStore
+from seaspider.store import NoStore
 from tests.conftest import WebFactory
 from tests.eventloop import run
 from tests.projectsettings import project
@@ -95,9 +96,10 @@ class Bench:
             clock,
             SystemResolver(self.config.resolve, self.config.dns_timeout_s),
             self.ledger,
+            HttpExchange(self.config),
             self.run.frontier,
             self.run.permits,
-            RequestLog(self.store, clock, 1),
+            RequestLog(self.store, clock, 1, self.run.tally),
         )
 
     def allow(self, path: str = "/", host: str = HOST, **more: Any) -> Request:

@@ -5,12 +5,13 @@ import json
 import pytest
 
 from seaspider import history
+from seaspider.core.records import File
 from seaspider.core.robotsbook import RobotsBook
 from seaspider.core.robotsstate import RobotsPolicy
 from seaspider.core.urls import normalise
 from seaspider.errors import StoreError
 from seaspider.history import Followed
-from seaspider.store import File, FolderStore
+from seaspider.store import FolderStore
 
 T = "2026-01-02T03:04:05.678Z"
 T_MS = 1_767_323_045_678

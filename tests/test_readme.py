@@ -9,9 +9,9 @@ import pytest
 
 from seaspider.arguments import Arguments
 from seaspider.config import DEFAULTS
+from seaspider.core.records import File
 from seaspider.errors import ExitCode
 from seaspider.loopback import LoopbackWeb
-from seaspider.store import File
 from tests.crawling import ROOT
 from tests.test_crawl import demo
 

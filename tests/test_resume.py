@@ -164,7 +164,7 @@ def test_the_second_run_asks_nothing_and_what_waits_gets_the_same_record(story):
     times = ("visit", "run", "started_at", "ended_at")
     for page in second:
         for key in page.keys() - {*times}:
-            assert page[key] == first[page["url"]][key], (page["url"], key)
+            assert without_times(page[key]) == without_times(first[page["url"]][key]), (page["url"], key)
         assert list(page) == list(first[page["url"]])
     [moved] = [page for page in second if "moved.test" in page["url"]]
     assert [hop["status"] for hop in moved["chain"]] == [302, None]

@@ -33,14 +33,14 @@ class Office:
         self.clock = FakeClock()
         self.policy = RobotsPolicy()
         self.book = RobotsBook(self.policy)
-        self.desk = RobotsDesk(self.policy, self.book, self.store, self.clock, run=3, last_id=last_id, max_redirects=5)
+        self.desk = RobotsDesk(self.policy, self.book, self.store, run=3, last_id=last_id, max_redirects=5)
 
     def fetch(self, host: str = "a.test", cause: RobotsCause = RobotsCause.FIRST) -> RobotsFetch:
         url = normalise(f"http://{host}/robots.txt")
         return RobotsFetch(url.origin, url.host, cause, 1, [Hop(url, ip="192.0.2.7")])
 
     def known(self, body: bytes = BODY, host: str = "a.test") -> RobotsEntry:
-        answer = self.desk.answered(self.fetch(host), RobotsAnswer(200, [ETAG], body))
+        answer = self.desk.answered(self.fetch(host), RobotsAnswer(200, [ETAG], body), self.clock.wall_ms())
         assert isinstance(answer, RobotsEntry)
         return self.desk.record(answer)
 
@@ -69,7 +69,7 @@ def office(tmp_path: Path) -> Office:
 
 
 def test_an_answer_is_in_force_only_when_it_is_recorded(office: Office) -> None:
-    entry = office.desk.answered(office.fetch(), RobotsAnswer(200, [ETAG], BODY))
+    entry = office.desk.answered(office.fetch(), RobotsAnswer(200, [ETAG], BODY), office.clock.wall_ms())
     assert isinstance(entry, RobotsEntry)
     assert office.in_force() is None
     assert office.path(entry).read_bytes() == BODY
@@ -80,7 +80,7 @@ def test_an_answer_is_in_force_only_when_it_is_recorded(office: Office) -> None:
 
 
 def test_an_entry_that_cannot_be_recorded_is_not_in_force(office: Office) -> None:
-    entry = office.desk.answered(office.fetch(), RobotsAnswer(200, [], BODY))
+    entry = office.desk.answered(office.fetch(), RobotsAnswer(200, [], BODY), office.clock.wall_ms())
     assert isinstance(entry, RobotsEntry)
     office.store.failed = StoreError("full")
     with pytest.raises(StoreError, match="full"):
@@ -92,14 +92,14 @@ def test_an_entry_that_cannot_be_recorded_is_not_in_force(office: Office) -> Non
 def test_numbers_go_on_from_the_last_run_and_in_the_order_of_recording(tmp_path: Path) -> None:
     """Two fetches may both be answered before either is recorded."""
     office = Office(tmp_path / "store", last_id=41)
-    first = office.desk.failed(office.fetch("a.test"), RobotsReason.TIMEOUT)
-    second = office.desk.failed(office.fetch("b.test"), RobotsReason.CONNECT)
+    first = office.desk.failed(office.fetch("a.test"), RobotsReason.TIMEOUT, office.clock.wall_ms())
+    second = office.desk.failed(office.fetch("b.test"), RobotsReason.CONNECT, office.clock.wall_ms())
     assert [office.desk.record(second).id, office.desk.record(first).id] == [42, 43]
     assert [(row["id"], row["origin"]) for row in office.rows()] == [(42, "http://b.test"), (43, "http://a.test")]
 
 
 def test_a_redirect_is_no_entry(office: Office) -> None:
-    target = office.desk.answered(office.fetch(), RobotsAnswer(301, [(b"Location", b"/r")]))
+    target = office.desk.answered(office.fetch(), RobotsAnswer(301, [(b"Location", b"/r")]), office.clock.wall_ms())
     assert isinstance(target, Url)
     assert target.text == "http://a.test/r"
 
@@ -110,7 +110,7 @@ def test_a_redirect_is_no_entry(office: Office) -> None:
     ids=lambda answer: str(answer.status),
 )
 def test_only_what_is_parsed_is_kept(office: Office, answer: RobotsAnswer) -> None:
-    entry = office.desk.answered(office.fetch(), answer)
+    entry = office.desk.answered(office.fetch(), answer, office.clock.wall_ms())
     assert isinstance(entry, RobotsEntry)
     assert list(office.store.folder.glob("bodies/*/*")) == []
     with pytest.raises(ValueError, match="has no rules"):
@@ -127,7 +127,7 @@ def test_rules_are_read_from_the_store_of_an_earlier_run(office: Office) -> None
 def test_a_truncated_file_is_read_again_as_it_was(office: Office) -> None:
     """Its last line, cut by the limit, is no rule; the next reader must not take it for one."""
     answer = RobotsAnswer(200, [], b"User-agent: *\nDisallow: /a\nAllow: /a", clipped=True)
-    entry = office.desk.answered(office.fetch(), answer)
+    entry = office.desk.answered(office.fetch(), answer, office.clock.wall_ms())
     assert isinstance(entry, RobotsEntry)
     assert entry.truncated
     later_entry = office.desk.record(entry)
@@ -192,7 +192,9 @@ def test_lost_rules_of_one_origin_do_not_touch_another(office: Office) -> None:
 
 def test_states_without_rules_need_no_bytes(office: Office) -> None:
     office.known()
-    failed = office.desk.record(office.desk.failed(office.fetch(cause=RobotsCause.EXPIRED), RobotsReason.TIMEOUT))
+    failed = office.desk.record(
+        office.desk.failed(office.fetch(cause=RobotsCause.EXPIRED), RobotsReason.TIMEOUT, office.clock.wall_ms())
+    )
     for path in office.store.folder.glob("bodies/*/*"):
         path.unlink()
     later = office.reopened()

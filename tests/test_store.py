@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from seaspider.core.records import File
 from seaspider.errors import ExitCode, StoreError, StoreInUse
 from seaspider.loopback import Answer, LoopbackWeb
-from seaspider.store import File, FolderStore, NoStore
+from seaspider.store import FolderStore, NoStore
 from tests.crawling import crawl
 from tests.test_journal import LINE, files_end_at
 

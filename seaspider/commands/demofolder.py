@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from seaspider.core.records import File
 from seaspider.errors import StoreError, StoreInUse, UsageFault
-from seaspider.store import File
 
 QUEUE = "demo-queue.txt"
 LOG = "crawl.log"

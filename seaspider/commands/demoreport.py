@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seaspider.core.records import File
 from seaspider.core.times import NS_PER_S, ns_from_s
 from seaspider.loopback.arrivals import Arrival
 from seaspider.loopback.demosite import EXPECTED, NEVER_ASKED, Expected
 from seaspider.loopback.judge import Key, max_in_flight, min_gaps_ns, pages_before_robots
-from seaspider.store import File
 
 Row = Mapping[str, Any]
 

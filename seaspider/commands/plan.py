@@ -95,7 +95,7 @@ def make_plan(settings: BaseSettings, queue: str, folder: Path, turns: int) -> P
     clock, store, book = SystemClock(), StoreReader(folder), RobotsBook(robots_policy(config))
     with queuecheck.checked(queue) as copy:
         past = history.read(store, book)
-        desk = RobotsDesk(robots_policy(config), book, store, clock, 0, 0, config.robots_max_redirects)
+        desk = RobotsDesk(robots_policy(config), book, store, 0, 0, config.robots_max_redirects)
         frontier = Frontier(frontier_policy(config), book, desk.rules, order_of(config))
         for host, answered_ms in past.forbidden:
             frontier.forbidden(host, answered_ms)

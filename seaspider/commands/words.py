@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from seaspider.core.frontier import NeedsRobots
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.times import rfc3339_ms
@@ -46,6 +48,37 @@ def reason_in_words(ending: Ending, hop: Hop, cap_s: float) -> str:
         case Outcome.FAILED, Reason.DNS:
             return "there is no such host"
     return f"{ending}{until}"
+
+
+_ENDINGS: Final = {
+    Reason.SCHEME: "it redirects to what is neither http nor https",
+    Reason.USERINFO: "it redirects to a URL with a user name in it",
+    Reason.REDIRECT_LIMIT: "it redirects more often than is followed",
+    Reason.REDIRECT_LOOP: "it redirects to where it came from",
+    Reason.BAD_LOCATION: "it redirects to what is no usable URL",
+    Reason.CONNECT: "no connection could be made",
+    Reason.TLS: "no secure connection could be made",
+    Reason.TIMEOUT: "no whole answer came in time",
+    Reason.RESET: "the connection was broken off",
+    Reason.CUT: "the answer was cut short",
+    Reason.TOO_LARGE: "the answer was too large",
+    Reason.DECODE: "the body could not be decoded",
+    Reason.PROTOCOL: "the answer was no valid HTTP",
+    Reason.HTTP_429: "the host asked for fewer requests each time (429)",
+    Reason.HTTP_5XX: "the host could not answer (5xx)",
+    Reason.RETRY_AFTER: "the host asked for a longer pause than is waited for",
+    Reason.BACKOFF: "the host could not be looked up just then",
+    Reason.BUDGET: "the run's requests to this host were used up (SEASPIDER_HOST_BUDGET)",
+}
+
+
+def ending_in_words(ending: Ending, hop: Hop, cap_s: float) -> str:
+    """Why a visit ended so at `hop`, whole sentences where reason_in_words() has the words of the records."""
+    words = _ENDINGS.get(ending.reason) if ending.reason else None
+    if words is None:
+        return reason_in_words(ending, hop, cap_s)
+    until = "" if ending.not_before_ms is None else f"; not before {moment(ending.not_before_ms)}"
+    return f"{words}{until}"
 
 
 def rule_in_words(hop: Hop) -> str:

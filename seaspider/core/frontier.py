@@ -115,7 +115,7 @@ class Frontier(Hosts):
             return None
         if isinstance(task, Visit):
             return self._turn_of(task, now_ms)
-        task.fetch.queued = False
+        task.fetch.queued, task.hop.judged_ms = False, now_ms
         obstacle = self.fetch_obstacle(task, now_ms)
         return RobotsStop(task.fetch, fetch_stopped(obstacle)) if obstacle else task
 
@@ -146,8 +146,10 @@ class Frontier(Hosts):
         The robots.txt entry that decided, its rule and its crawl-delay are written into the hop. `awaited`: the entry
         to judge by, although it is over, if none is in force.
         """
+        hop.judged_ms = now_ms
         obstacle = self.obstacle(hop.url.host, now_ms)
         if obstacle:
+            hop.ip = hop.ip or self.special_address(hop.url.host)
             return obstacle
         entry = self._book.in_force(hop.url.origin, now_ms) or awaited
         if entry is None:
@@ -190,7 +192,9 @@ class Frontier(Hosts):
     def new_fetch(self, url: Url, now_ms: int, visit: int | None) -> RobotsTurn:
         """The fetch of the robots.txt that speaks for a URL's origin, and its first request."""
         fetch = RobotsFetch(url.origin, url.host, self._book.cause(url.origin, now_ms), visit)
-        return self.fetch_hop(fetch, normalise("/robots.txt", url))
+        turn = self.fetch_hop(fetch, normalise("/robots.txt", url))
+        turn.hop.judged_ms = now_ms
+        return turn
 
     def fetch_hop(self, fetch: RobotsFetch, url: Url) -> RobotsTurn:
         """The next request of a fetch."""

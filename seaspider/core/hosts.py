@@ -33,6 +33,7 @@ class Hosts:
     def __init__(self, policy: FrontierPolicy) -> None:
         self._policy = policy
         self._ended_hosts: dict[str, Ending] = {}
+        self._special_addresses: dict[str, str] = {}
         self._forbidden_until_ms: dict[str, int] = {}
         self._deferred_hosts: dict[str, Ending] = {}
         self._crawl_delays_s: dict[str, dict[str, float]] = {}
@@ -77,9 +78,15 @@ class Hosts:
         ending = self._deferred_hosts.get(host)
         return ending if ending is not None and (ending.not_before_ms or 0) > now_ms else None
 
-    def host_ended(self, host: str, ending: Ending) -> None:
-        """The host has no usable address: every URL of it ends so in this run."""
+    def host_ended(self, host: str, ending: Ending, ip: str | None = None) -> None:
+        """The host has no usable address: every URL of it ends so in this run. `ip`: the special one it has."""
         self._ended_hosts[host] = ending
+        if ip is not None:
+            self._special_addresses[host] = ip
+
+    def special_address(self, host: str) -> str | None:
+        """The address for which the URLs of the host are refused in this run."""
+        return self._special_addresses.get(host)
 
     def learn_rules(self, url: Url, rules: RobotsFile) -> None:
         """The crawl-delay in the rules of a URL's origin. One over the cap is not waited for: it defers its URLs."""

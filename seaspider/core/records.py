@@ -19,6 +19,18 @@ TIME_FIELDS = frozenset({"not_before", "boot_id"})
 TIME_SUFFIXES = ("_at", "_ns")
 
 
+class File(StrEnum):
+    """The journal files of a store."""
+
+    MANIFEST = "manifest.jsonl"
+    SKIPPED = "skipped.jsonl"
+    ROBOTS = "robots.jsonl"
+    INTENTS = "intents.jsonl"
+    REQUESTS = "requests.jsonl"
+    PAGES = "pages.jsonl"
+    LINKS = "links.jsonl"
+
+
 class Outcome(StrEnum):
     STORED = "stored"
     DISALLOWED = "disallowed"

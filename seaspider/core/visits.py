@@ -39,6 +39,8 @@ class Hop:
     status: int | None = None
     location: str | None = None
     error: str | None = None
+    judged_ms: int | None = None
+    """When it was judged last whether it may be asked for, wall clock: the moment its robots.txt had to be in force."""
     tries: int = 0
     """Requests made for it in this run."""
 
@@ -56,6 +58,7 @@ class Hop:
             "status": self.status,
             "location": self.location,
             "error": self.error,
+            "judged_at": None if self.judged_ms is None else rfc3339_ms(self.judged_ms),
         }
 
 

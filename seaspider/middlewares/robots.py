@@ -18,7 +18,8 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from seaspider.core.frontier import NeedsRobots, PageTurn, RobotsTurn, StopTurn, fetch_stopped
-from seaspider.core.records import Ending
+from seaspider.core.records import Ending, File
+from seaspider.core.robotsbook import RobotsEntry
 from seaspider.core.robotsstate import RobotsReason
 from seaspider.core.times import rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise
@@ -27,7 +28,6 @@ from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, RunFailed
 from seaspider.extension import Ours, Seaspider
 from seaspider.permits import Clearance, RobotsPermit
 from seaspider.requests import request_for
-from seaspider.store import File
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,10 @@ class RobotsMiddleware:
         return None
 
     def _permit_robots(self, request: Request, turn: RobotsTurn, *, in_turn: bool) -> None:
-        obstacle = self._run.frontier.fetch_obstacle(turn, self._run.clock.wall_ms())
+        now_ms = self._run.clock.wall_ms()
+        if not in_turn:
+            turn.hop.judged_ms = now_ms
+        obstacle = self._run.frontier.fetch_obstacle(turn, now_ms)
         if obstacle:
             raise VisitStopped(obstacle)
         conditional = self._run.desk.conditional_headers(turn.fetch, turn.hop.url)
@@ -77,7 +80,7 @@ class RobotsMiddleware:
 
     def _intend(self, visit: Visit) -> None:
         """Says on the disk that the visit is under way, once, before its first page request."""
-        if not visit.intended:
+        if not visit.intended and visit.number is not None:
             intent = {
                 "run": self._run.number,
                 "visit": visit.number,
@@ -87,6 +90,7 @@ class RobotsMiddleware:
             }
             self._run.store.write(File.INTENTS, intent)
             visit.intended = True
+            self._run.tally.begun.add(visit.number)
 
     # --- answers to robots.txt requests ---
 
@@ -108,19 +112,20 @@ class RobotsMiddleware:
 
     def _robots_failed(self, ours: Ours, turn: RobotsTurn, exception: Exception) -> None:
         """The fetch ends here. Only when the crawl ends (stopped, store full, a shortage) is nothing concluded."""
-        fetch, desk = turn.fetch, self._run.desk
+        fetch, desk, now_ms = turn.fetch, self._run.desk, self._run.clock.wall_ms()
         if isinstance(exception, Interrupted | RunFailed):
             return
         if isinstance(exception, VisitStopped):
             if len(fetch.chain) == 1:
                 self._run.frontier.robots_abandoned(fetch)
                 return
-            fetch.outcome = desk.failed(fetch, fetch_stopped(exception.ending))
+            fetch.outcome = desk.failed(fetch, fetch_stopped(exception.ending), now_ms)
         elif isinstance(exception, ExchangeFailed):
             turn.hop.error = exception.reason
-            fetch.outcome = desk.failed(fetch, RobotsReason(exception.reason))
+            if not isinstance(fetch.outcome, RobotsEntry):  # a failed exchange has been concluded, when it was over
+                fetch.outcome = desk.failed(fetch, RobotsReason(exception.reason), now_ms)
         else:
-            fetch.outcome = desk.failed(fetch, RobotsReason.ABORTED)
+            fetch.outcome = desk.failed(fetch, RobotsReason.ABORTED, now_ms)
         self._seaspider.robots_ended(turn)
 
     def _robots_request(self, turn: RobotsTurn) -> Request:

@@ -7,7 +7,7 @@ scheduler, so start() yields nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +42,20 @@ class SeaspiderSpider(Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SeaspiderSpider:
         """Takes the arguments of README, "Arguments". Raises a SeaspiderError; nothing was asked of anybody then."""
-        guard.check(crawler.settings)
-        feeds.complete(crawler.settings)
-        feeds.check(crawler.settings, Path(Arguments.read(kwargs).store))
-        with interrupts.breaking_in():
-            run = with_queue(crawler.settings, kwargs)
+        run = cls.made_run(crawler, kwargs)
         spider = super().from_crawler(crawler, *args)
         spider.run = run
         spider.link_items = _feeds_want_links(crawler)
         return spider
+
+    @classmethod
+    def made_run(cls, crawler: Crawler, arguments: Mapping[str, Any]) -> Run:
+        """The run that the arguments ask for, its queue loaded."""
+        guard.check(crawler.settings)
+        feeds.complete(crawler.settings)
+        feeds.check(crawler.settings, Path(Arguments.read(arguments).store))
+        with interrupts.breaking_in():
+            return with_queue(crawler.settings, arguments)
 
     async def start(self) -> AsyncIterator[Any]:
         return

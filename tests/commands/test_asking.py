@@ -302,7 +302,7 @@ TOLD: dict[str, tuple[int, list[str]]] = {
             "Not asked for: its host has a special address, which is not asked (SEASPIDER_ALLOWED_NETWORKS).",
             "",
             "robots.txt   unknown: it could not be asked for",
-            "asked        http://siren.test:PORT/robots.txt: not asked",
+            "asked        http://siren.test:PORT/robots.txt at 169.254.169.254: not asked",
         ],
     ),
 }

@@ -223,7 +223,7 @@ def test_judged_by_the_entry_in_force(
     world, hop = World(), Hop(normalise(url))
     world.know("http://a.test", answer)
     assert world.frontier.judge(hop, T0) == judgement
-    assert hop == Hop(normalise(url), robots_id=1, **written)
+    assert hop == Hop(normalise(url), robots_id=1, judged_ms=T0, **written)
 
 
 def test_without_an_entry_in_force_robots_comes_first() -> None:
@@ -241,7 +241,7 @@ def test_an_entry_that_is_over_decides_nothing(answer: bytes | int) -> None:
     world, hop = World(), Hop(normalise(URL))
     entry = world.know("http://a.test", answer)
     assert world.frontier.judge(hop, entry.expires_at_ms) == NeedsRobots()
-    assert hop == Hop(normalise(URL))
+    assert hop == Hop(normalise(URL), judged_ms=entry.expires_at_ms)
 
 
 def test_given_up_after_as_many_periods_as_the_policy_bears() -> None:
@@ -264,7 +264,11 @@ def test_what_stops_a_host_comes_before_its_robots() -> None:
     assert world.frontier.judge(hop, T0) == Ending(Outcome.BLOCKED, Reason.FORBIDDEN, T0 + BLOCK_MS)
     world.frontier.host_ended("a.test", DNS)
     assert world.frontier.judge(hop, T0) == DNS
-    assert hop == Hop(normalise(URL))
+    assert hop == Hop(normalise(URL), judged_ms=T0)
+    special = Ending(Outcome.REFUSED, Reason.SPECIAL_ADDRESS)
+    world.frontier.host_ended("a.test", special, "10.0.0.7")
+    assert world.frontier.judge(hop, T0 + 1) == special
+    assert hop == Hop(normalise(URL), ip="10.0.0.7", judged_ms=T0 + 1)
 
 
 # Robots.txt first
@@ -277,7 +281,7 @@ def test_robots_comes_first_and_takes_a_turn_of_its_own() -> None:
     assert robots_turn(first) == ("http://a.test", "http://a.test/robots.txt")
     assert isinstance(first, RobotsTurn)
     assert (first.fetch.host, first.fetch.cause, first.fetch.visit) == ("a.test", RobotsCause.FIRST, 1)
-    assert first.fetch.chain == [Hop(normalise("http://a.test/robots.txt"))]
+    assert first.fetch.chain == [Hop(normalise("http://a.test/robots.txt"), judged_ms=T0)]
     assert world.frontier.waits_for(first.fetch)
     assert world.frontier.under_way("http://a.test") is first.fetch
     world.asked(first.hop.url)

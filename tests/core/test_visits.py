@@ -22,7 +22,7 @@ PAGE_KEYS = [
 ]  # fmt: skip
 HOP_KEYS = [
     "url", "ip", "decision", "robots_id", "group", "rule", "rule_line", "witness", "crawl_delay_s", "status",
-    "location", "error",
+    "location", "error", "judged_at",
 ]  # fmt: skip
 
 
@@ -55,6 +55,7 @@ def test_the_record_of_a_visit_with_two_hops() -> None:
         crawl_delay_s=7.5,
         status=301,
         location="https://a.test/",
+        judged_ms=T0 - 1,
     )
     second = Hop(normalise("https://a.test/"), ip="192.0.2.7", decision=Decision.ALLOW, robots_id=4, status=404)
     walked = visit(
@@ -72,9 +73,10 @@ def test_the_record_of_a_visit_with_two_hops() -> None:
         '"outcome":"stored","reason":null,"status":404,"final_url":"https://a.test/","chain":['
         '{"url":"http://a.test/x","ip":"192.0.2.7","decision":"allow","robots_id":3,"group":"seaspider",'
         '"rule":"Allow: /x","rule_line":6,"witness":"disallow","crawl_delay_s":7.5,"status":301,'
-        '"location":"https://a.test/","error":null},'
+        '"location":"https://a.test/","error":null,"judged_at":"2026-11-30T05:17:36.122Z"},'
         '{"url":"https://a.test/","ip":"192.0.2.7","decision":"allow","robots_id":4,"group":null,"rule":null,'
-        '"rule_line":null,"witness":null,"crawl_delay_s":null,"status":404,"location":null,"error":null}],'
+        '"rule_line":null,"witness":null,"crawl_delay_s":null,"status":404,"location":null,"error":null,'
+        '"judged_at":null}],'
         '"content_type":null,"charset":null,"bytes":314,"sha256":null,"links":null,"nofollow":null,'
         '"flags":["bare-cr","folded-header"],"attempts":2,"not_before":null,'
         '"started_at":"2026-11-30T05:17:36.123Z","ended_at":"2026-11-30T05:17:37.623Z"}\n'

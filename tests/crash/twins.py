@@ -11,7 +11,7 @@ _PAGE = """
 import hashlib
 from seaspider.items import record
 from seaspider.pipelines import StorePipeline
-from seaspider.store import File
+from seaspider.core.records import File
 def write(self, page):
     store, body = self._run.store, page.body
     page.sha256 = None if body is None else hashlib.sha256(body).hexdigest()
