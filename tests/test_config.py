@@ -1,5 +1,6 @@
 """Settings: what each may be, what it becomes, and what is refused with its name and value."""
 
+import json
 import re
 from ipaddress import ip_network
 
@@ -47,7 +48,26 @@ def test_defaults():
         "max_body_bytes": 32 * 1024 * 1024,
         "max_redirects": 10,
         "dns_timeout_s": 10.0,
+        "retry_failed": False,
     }
+
+
+def test_the_record_of_the_settings_gives_them_back():
+    rich = config(
+        SEASPIDER_ALLOWED_NETWORKS="127.0.0.0/8,fd00::/8",
+        SEASPIDER_RESOLVE={"a.test": ["127.0.0.1", "127.0.0.2"], "none.test": []},
+        SEASPIDER_GATE_MIN_HOSTS=3,
+        SEASPIDER_CONTACT="https://a.test/",
+    )
+    assert Config.from_record(json.loads(json.dumps(rich.to_record()))) == rich
+
+
+@pytest.mark.parametrize("lost", ["token", "gate", "resolve"])
+def test_settings_that_are_not_whole_are_no_settings(lost):
+    record = config().to_record()
+    del record[lost]
+    with pytest.raises(ValueError, match=f"settings are not whole: .*{lost}"):
+        Config.from_record(record)
 
 
 def test_the_ledger_is_in_the_users_state_folder(monkeypatch, tmp_path):

@@ -18,7 +18,7 @@ from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms, rfc3339_ms
 from seaspider.errors import UsageFault
 from seaspider.explain.explanation import explain
-from seaspider.explainreport import as_object, as_text
+from seaspider.explain.report import as_object, as_text
 from seaspider.storereader import StoreReader
 
 # RFC 3339 5.6; the blank that it allows instead of T, too.

@@ -1,0 +1,61 @@
+"""`scrapy receipt HOST`: what was asked of a host, for the person who runs it. Reads a store, writes nothing."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from seaspider.commands import edge
+from seaspider.errors import ExitCode, StoreError, UsageFault
+from seaspider.receipt.receipt import Receipt, gather, host_named
+from seaspider.receipt.report import as_object
+from seaspider.receipt.text import as_text
+from seaspider.verify.evidence import Evidence
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "[options] <host>"
+
+    def short_desc(self) -> str:
+        return "Tell the person who runs a host, on one page, what was asked of it, and under which robots.txt"
+
+    def long_desc(self) -> str:
+        return (
+            "Say, from a store alone, what a crawl asked of a host and when, which robots.txt it heeded, how near its "
+            "requests came, what it did not ask and why, and how to be left alone. Nobody is asked and nothing is "
+            "written. Exit code 2: the store or HOST cannot be used; 3: the store knows nothing of HOST."
+        )
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--store", metavar="FOLDER", default="store", help="the crawl's store (default: store)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError
+        with edge.one_line(self):
+            receipt = make_receipt(args[0], opts.store)
+            print(json.dumps(as_object(receipt)) if opts.json else as_text(receipt))
+            self.exitcode = ExitCode.DONE if receipt.known else ExitCode.UNFINISHED
+
+
+def make_receipt(given: str, folder: str) -> Receipt:
+    """What the store in `folder` tells of a host. Raises UsageFault, a store that cannot be read included."""
+    host = host_named(given)
+    if not folder:
+        raise UsageFault("option --store: must name a folder")
+    try:
+        return gather(Evidence(Path(folder)), given, host)
+    except StoreError as error:
+        # Evidence names places within the store.
+        place = str(error) if str(error).startswith(folder) else f"{folder}/{error}"
+        raise UsageFault(place) from error
