@@ -3,15 +3,16 @@
 Never passes on a body whose coding is not whole. Choices: several gzip members or zstd frames in a row are one body
 (RFC 1952 2.2, RFC 8878 3); any other octet behind the end is an error, padding too; `deflate` is zlib or raw deflate;
 a zstd window is at most 8 MiB (RFC 9659). An empty body under a label is no stream of that kind, so it is refused
-unless the caller says `empty_ok`: servers label empty pages, but an empty robots.txt would allow everything. What is
-not labelled is not undone: a .gz file stays one.
+unless the caller says `empty_ok`: servers label empty pages, but an empty robots.txt would allow everything. So is a
+label nobody knows, unless the caller says `unknown_ok`: servers write `none` or `utf-8` over a plain page. What is not
+labelled is not undone: a .gz file stays one.
 """
 
 import io
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -57,10 +58,14 @@ class DecodeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """`clipped`: something is missing at the end, because the input was clipped or the output was cut at its limit."""
+    """`clipped`: something is missing at the end, because the input was clipped or the output was cut at its limit.
+
+    `unknown`: it is still in a coding that nobody knows, or so its label says.
+    """
 
     body: bytes
     clipped: bool
+    unknown: bool = False
 
 
 def decode(
@@ -71,20 +76,24 @@ def decode(
     *,
     input_clipped: bool = False,
     empty_ok: bool = False,
+    unknown_ok: bool = False,
 ) -> Decoded:
     """Undo `content_encoding` (the header's values, in order) on `body`; at most `limit_bytes` come out.
 
     Over the limit: DecodeError `too-large`, or with `clip` the first `limit_bytes`; what follows them is not looked at
     then. `input_clipped`: `body` is only the beginning, so a stream that is merely unfinished is not an error.
+    `unknown_ok`: what lies over an unknown coding is undone, and that one is left with all below it.
     """
     if empty_ok and not body:
         return Decoded(b"", input_clipped)
     codings = _listed(content_encoding)
+    known = _known(codings, unknown_ok)
     pieces: Iterator[bytes] = (body[at : at + _STEP_BYTES] for at in range(0, len(body), _STEP_BYTES))
-    for coding in reversed(codings):
+    for coding in reversed(known):
         # An intermediate form is smaller than the body, but for oddities; without a cap it could be made of nothing.
         pieces = _undo(coding, _capped(pieces, 2 * max(limit_bytes, len(body)) + _STEP_BYTES), input_clipped)
-    return _collect(pieces, limit_bytes, clip, input_clipped)
+    decoded = _collect(pieces, limit_bytes, clip, input_clipped)
+    return replace(decoded, unknown=len(known) < len(codings))
 
 
 def _listed(content_encoding: Sequence[bytes]) -> list[str]:
@@ -92,10 +101,15 @@ def _listed(content_encoding: Sequence[bytes]) -> list[str]:
     codings = [member.decode("latin-1") for member in members if member not in (b"", b"identity")]
     if len(codings) > MAX_CODINGS:
         raise DecodeError(DecodeReason.TOO_MANY, f"{len(codings)} content codings")
-    for coding in codings:
-        if coding not in _STREAMS:
-            raise DecodeError(DecodeReason.UNKNOWN_CODING, f"content coding {coding[:64]!r}")
     return codings
+
+
+def _known(codings: list[str], unknown_ok: bool) -> list[str]:
+    """The codings that can be undone: those after the last unknown one."""
+    unknown = [at for at, coding in enumerate(codings) if coding not in _STREAMS]
+    if unknown and not unknown_ok:
+        raise DecodeError(DecodeReason.UNKNOWN_CODING, f"content coding {codings[unknown[0]][:64]!r}")
+    return codings[unknown[-1] + 1 :] if unknown else codings
 
 
 def _capped(pieces: Iterator[bytes], cap: int) -> Iterator[bytes]:

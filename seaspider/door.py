@@ -9,6 +9,7 @@ visit. RFC 9112 (the message), RFC 9110 8.4 (content codings).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
@@ -36,6 +37,8 @@ from seaspider.messages import octets_of, response_of
 from seaspider.permits import Asked, Clearance, Permit, Permits
 from seaspider.requestlog import RequestLog
 from seaspider.resolver import ResolveError, Resolver, unless_stopped
+
+logger = logging.getLogger(__name__)
 
 HOLD_SLACK_S = 2
 """A claim outlives the exchange's time-out by so much. A settle that comes later still only lengthens the rest."""
@@ -67,7 +70,7 @@ class Door:
         """What the latest pause of each host follows from."""
         self._gaps = Gaps()
         self._backoff = BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))
-        self._backoffs = Backoffs(self._backoff)
+        self._backoffs = Backoffs()
         self.stopped: Callable[[], bool] = lambda: False
         self._config = config
         self._clock = clock
@@ -105,6 +108,7 @@ class Door:
                 self.failed = error
                 raise
         if asked.error is not None:
+            logger.info("%s: no answer: %s: %s", request.url, asked.error, asked.detail)
             raise ExchangeFailed(request.url, asked.error, asked.detail)
         return response_of(request, ip, asked)
 

@@ -67,4 +67,5 @@ def _decoded(permit: Permit, answer: http1.Answer) -> Asked:
     except DecodeError as error:
         reason = Reason.TOO_LARGE if error.reason is DecodeReason.TOO_LARGE else Reason.DECODE
         return replace(asked, error=reason, detail=str(error))
-    return replace(asked, body=decoded.body, clipped=decoded.clipped)
+    flags = (*asked.flags, str(http1.Flag.UNKNOWN_CODING)) if decoded.unknown else asked.flags
+    return replace(asked, body=decoded.body, clipped=decoded.clipped, flags=flags)

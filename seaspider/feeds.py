@@ -19,6 +19,8 @@ from seaspider.errors import SettingError
 from seaspider.items import Page
 
 _CSV = f"{__name__}.RecordCsvExporter"
+_WHOLE = frozenset({"json", "xml"})
+"""Formats in which a second run's items, behind those of the first, make a file that nobody can read."""
 _FILES = "seaspider.feedfiles."
 _STORAGES = {"": f"{_FILES}FileStorage", "file": f"{_FILES}FileStorage", "stdout": f"{_FILES}StdoutStorage"}
 
@@ -49,8 +51,8 @@ def complete(settings: BaseSettings) -> None:
 
 
 def check(settings: BaseSettings, store: Path) -> None:
-    """Raises SettingError for a feed that lies in the store's folder, or that cannot be written."""
-    for uri in _feeds(settings):
+    """Raises SettingError for a feed that lies in the store's folder, cannot be written, or would be no longer valid."""
+    for uri, feed in _feeds(settings).items():
         path = _path(str(uri))
         if path is None:
             continue
@@ -60,6 +62,9 @@ def check(settings: BaseSettings, store: Path) -> None:
             _try_to_write(path)
         except OSError as error:
             raise SettingError("FEEDS", str(uri), f"cannot be written: {error.strerror}") from error
+        if feed.get("format") in _WHOLE and not feed.get("overwrite") and path.is_file() and path.stat().st_size:
+            why = f"is not empty, and {feed['format']} cannot be appended to: take jsonl, or -O to write it anew"
+            raise SettingError("FEEDS", str(uri), why)
 
 
 def _try_to_write(path: Path) -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Protocol
 
 from seaspider.core.records import Ending, File, Outcome, Reason
-from seaspider.core.robotsbook import RobotsBook, RobotsRowError
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import RobotsRowError
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.items import Page

@@ -59,7 +59,8 @@ class JournalFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._dirty = True  # by a process that was killed, if not by this one
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        # A link, whoever put it there, may lead to any file of the user's.
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
 
     def append(self, record: Mapping[str, Any], *, sync: bool) -> None:
         """Adds one line; `sync`: it is on the disk when this returns. Raises OSError; the line is not there then."""
@@ -99,10 +100,20 @@ class JournalFile:
         os.close(self._descriptor)
 
 
+def opened(path: Path) -> BinaryIO:
+    """A file of a store, to be read. Raises OSError, also for a device or a pipe, which might give bytes for ever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "is no regular file")
+    return os.fdopen(descriptor, "rb")
+
+
 def read(path: Path) -> Iterator[Row]:
     """The lines of a journal file. A file that is not there has none; a line that has no end yet is none."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     return
@@ -116,7 +127,7 @@ def read(path: Path) -> Iterator[Row]:
 def last(path: Path) -> Row | None:
     """The last whole line of a journal file; None if there is none."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             end = _after_line_feed(file, file.seek(0, os.SEEK_END))
             start = _after_line_feed(file, end - 1)
             file.seek(start)
@@ -134,7 +145,7 @@ def cut_torn_end(path: Path) -> int:
     Raises StoreError for anything that no write of ours can have left: it is somebody else's file.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        if not stat.S_ISREG(path.lstat().st_mode):
             raise StoreError(f"{path}: is no regular file")
         with path.open("r+b") as file:
             size = file.seek(0, os.SEEK_END)

@@ -17,7 +17,7 @@ from seaspider.core.frontier import Frontier, RobotsTurn
 from seaspider.core.records import Reason
 from seaspider.core.redirects import location_text
 from seaspider.core.robotsanswer import RobotsAnswer, is_redirect, wants_body
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsfile import LIMIT_BYTES
 from seaspider.core.robotsstate import RobotsReason, RobotsState
 from seaspider.core.visits import Answered, Hop, Visit
@@ -89,7 +89,8 @@ class Clearance:
     def decoded(self, answer: http1.Answer) -> Decoded:
         if self.plan(answer.status, answer.headers).skip:
             return Decoded(b"", False)
-        return decode(answer.body, _values(answer.headers, b"content-encoding"), self.max_body_bytes, empty_ok=True)
+        codings = _values(answer.headers, b"content-encoding")
+        return decode(answer.body, codings, self.max_body_bytes, empty_ok=True, unknown_ok=True)
 
     def sent(self) -> None:
         self.hop.tries += 1
@@ -124,7 +125,7 @@ class RobotsPermit:
         return self.turn.fetch.visit
 
     def plan(self, status: int, headers: Headers) -> BodyPlan:
-        return BodyPlan(clip_bytes=LIMIT_BYTES) if wants_body(status) else SKIP
+        return BodyPlan(clip_bytes=LIMIT_BYTES, close_notify=True) if wants_body(status) else SKIP
 
     def decoded(self, answer: http1.Answer) -> Decoded:
         if not wants_body(answer.status):

@@ -110,6 +110,14 @@ class QueueFile:
             yield chunk
 
 
+def sha256_of(path: str) -> str:
+    """The digest of a whole queue file, as QueueFile.sha256. Raises QueueError."""
+    file = QueueFile(path)
+    for _ in file.content():
+        pass
+    return file.sha256
+
+
 def _standard_input() -> BinaryIO:
     # A process may be started without it.
     if sys.stdin is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seaspider.clock import Clock, Moment
+from seaspider.core.credentials import without_userinfo
 from seaspider.core.politeness import Pause
 from seaspider.core.records import File
 from seaspider.core.times import rfc3339_ms
@@ -63,7 +64,11 @@ class RequestLog:
                 "pause_basis": pause.basis,
                 "status": asked.status,
                 "error": asked.error,
-                "headers": [[name.decode("latin-1"), value.decode("latin-1")] for name, value in asked.headers],
+                "headers": [_header(name.decode("latin-1"), value.decode("latin-1")) for name, value in asked.headers],
                 "bytes": asked.wire_bytes,
             },
         )
+
+
+def _header(name: str, value: str) -> list[str]:
+    return [name, without_userinfo(value) if name.lower() == "location" else value]

@@ -13,7 +13,8 @@ from dataclasses import replace
 from seaspider.core.frontier import RobotsFetch
 from seaspider.core.records import File
 from seaspider.core.robotsanswer import RobotsAnswer, RobotsContext, conclude, unreachable
-from seaspider.core.robotsbook import RobotsBook, RobotsEntry
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsfile import RobotsFile, parse
 from seaspider.core.robotsstate import RobotsPolicy, RobotsReason
 from seaspider.core.urls import Url

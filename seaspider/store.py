@@ -10,19 +10,23 @@ import errno
 import fcntl
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from seaspider import faultpoints, journal
+from seaspider import bodyfiles, faultpoints, journal
 from seaspider.core.records import File
 from seaspider.errors import StoreError, StoreInUse
 from seaspider.journal import JournalFile, Row
 
 # Written through to the disk before anything goes on.
 _SYNCED = frozenset({File.MANIFEST, File.INTENTS, File.PAGES, File.ROBOTS})
-# On the disk before a page line, which speaks of them, is.
-_BEFORE_PAGES = (File.REQUESTS, File.LINKS)
+# On the disk before a line that speaks of them is: a page line of its requests and links, the end of a run of all.
+_BEFORE = {
+    File.PAGES: (File.REQUESTS, File.LINKS),
+    File.MANIFEST: (File.SKIPPED, File.REQUESTS, File.LINKS),
+}
 
 
 class Store(Protocol):
@@ -71,17 +75,21 @@ class NoStore:
 class FolderStore:
     """A store folder, locked for this process as long as it is open.
 
+    `durable`: what must outlive a power cut is on the disk before anything goes on; what can be made again need not.
     Raises StoreInUse, and StoreError if the folder cannot be written or holds what no store of ours does.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True) -> None:
         self.folder = folder
+        self._durable = durable
         self.failed: StoreError | None = None
         self.torn: dict[str, int] = {}
         self._files: dict[File, JournalFile] = {}
         self._synced_folders: set[Path] = set()
         try:
-            _make_folder(folder / "bodies")
+            _make_folder(folder)
+            _refuse_link(folder / bodyfiles.FOLDER)
+            _make_folder(folder / bodyfiles.FOLDER)
             self._lock: int | None = _lock(folder / "lock")
             try:
                 self._open()
@@ -114,18 +122,19 @@ class FolderStore:
     def write(self, file: File, record: Mapping[str, Any]) -> None:
         self._check()
         try:
-            if file is File.PAGES:
-                for before in _BEFORE_PAGES:
+            if self._durable:
+                for before in _BEFORE.get(file, ()):
                     self._files[before].sync()
-            self._files[file].append(record, sync=file in _SYNCED)
+            self._files[file].append(record, sync=self._durable and file in _SYNCED)
         except OSError as error:
             raise self._latch(self.folder / file, error) from error
 
     def put_body(self, body: bytes) -> str:
         self._check()
         sha256 = hashlib.sha256(body).hexdigest()
-        path = self._body_path(sha256)
+        path = bodyfiles.path_of(self.folder, sha256)
         try:
+            _refuse_link(path.parent)
             if not _holds(path, body):
                 self._write_body(path, body)
             self._keep_name(path)
@@ -134,13 +143,7 @@ class FolderStore:
         return sha256
 
     def body(self, sha256: str) -> bytes | None:
-        try:
-            body = self._body_path(sha256).read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(f"{self._body_path(sha256)}: {error.strerror}") from error
-        return body if hashlib.sha256(body).hexdigest() == sha256 else None
+        return bodyfiles.read(self.folder, sha256)
 
     def close(self) -> None:
         for file in self._files.values():
@@ -150,18 +153,17 @@ class FolderStore:
             os.close(self._lock)
             self._lock = None
 
-    def _body_path(self, sha256: str) -> Path:
-        return self.folder / "bodies" / sha256[:2] / sha256
-
     def _write_body(self, path: Path, body: bytes) -> None:
         """Under its name only when it is whole and on the disk."""
         path.parent.mkdir(exist_ok=True)
         temporary = path.with_name(path.name + ".part")
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # of a crash, or a link that somebody put there
+        with temporary.open("xb") as file:
             file.write(body)
             file.flush()
             faultpoints.reached("before sync body")
-            os.fsync(file.fileno())
+            if self._durable:
+                os.fsync(file.fileno())
         faultpoints.reached("before rename body")
         temporary.rename(path)
         faultpoints.reached("after rename body")
@@ -169,7 +171,7 @@ class FolderStore:
 
     def _keep_name(self, path: Path) -> None:
         """The name of a body is on the disk, too, whichever process gave it."""
-        if path.parent not in self._synced_folders:
+        if self._durable and path.parent not in self._synced_folders:
             _sync_folder(path.parent)
             _sync_folder(path.parent.parent)
             self._synced_folders.add(path.parent)
@@ -186,13 +188,15 @@ class FolderStore:
 def _holds(path: Path, body: bytes) -> bool:
     """Whether the file is there and whole; one that was changed is to be written again."""
     try:
-        return path.stat().st_size == len(body) and path.read_bytes() == body
+        found = path.lstat()
+        return stat.S_ISREG(found.st_mode) and found.st_size == len(body) and path.read_bytes() == body
     except OSError:
         return False
 
 
 def _lock(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    _refuse_link(path)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -201,6 +205,12 @@ def _lock(path: Path) -> int:
             raise StoreInUse(f"store {str(path.parent)!r} is in use by another process") from None
         raise
     return descriptor
+
+
+def _refuse_link(path: Path) -> None:
+    """What is written stays in the store: a link in it, whoever put it there, may lead to any file of the user's."""
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, f"{path.name} in it is a symbolic link")
 
 
 def _make_folder(folder: Path) -> None:

@@ -5,13 +5,11 @@ A crawl may be at work in it meanwhile: a line that is not written to its end ye
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from seaspider import journal
+from seaspider import bodyfiles, journal
 from seaspider.core.records import File
-from seaspider.errors import StoreError
 from seaspider.journal import Row
 from seaspider.store import NoStore
 
@@ -32,11 +30,4 @@ class StoreReader(NoStore):
         return journal.last(self.folder / file)
 
     def body(self, sha256: str) -> bytes | None:
-        path = self.folder / "bodies" / sha256[:2] / sha256
-        try:
-            body = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(f"{path}: {error.strerror}") from error
-        return body if hashlib.sha256(body).hexdigest() == sha256 else None
+        return bodyfiles.read(self.folder, sha256)

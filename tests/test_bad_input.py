@@ -191,7 +191,7 @@ def bad_and_good(web) -> bytes:
 REJECTED = [
     (2, "encoding", "\\xff\\xfe latin"),
     (3, "scheme", "ftp://a.test/"),
-    (4, "userinfo", "http://me:secret@a.test/"),
+    (4, "userinfo", "http://***@a.test/"),
     (5, "port", "http://a.test:99999/"),
     (6, "host", "http://exa mple.test/"),
     (7, "missing-scheme", "no-scheme.test/"),

@@ -146,6 +146,22 @@ def test_an_empty_body_is_whole_only_if_the_caller_says_so() -> None:
     assert decode(gz(TEXT), [b"gzip"], LIMIT, empty_ok=True).body == TEXT
 
 
+@pytest.mark.parametrize(
+    ("body", "values", "left"),
+    [
+        pytest.param(TEXT, [b"none"], TEXT, id="alone"),
+        pytest.param(gz(TEXT), [b"utf-8, gzip"], TEXT, id="under-a-known-one"),
+        pytest.param(gz(TEXT), [b"gzip", b"utf-8"], gz(TEXT), id="over-a-known-one"),
+        pytest.param(brotli.compress(gz(TEXT)), [b"gzip, x, br"], gz(TEXT), id="between"),
+    ],
+)
+def test_an_unknown_coding_is_left_only_if_the_caller_says_so(body: bytes, values: list[bytes], left: bytes) -> None:
+    result = decode(body, values, LIMIT, unknown_ok=True)
+    assert (result.body, result.clipped, result.unknown) == (left, False, True)
+    assert error_of(body, *values) == "unknown-coding"
+    assert not decode(gz(TEXT), [b"gzip"], LIMIT, unknown_ok=True).unknown
+
+
 @pytest.mark.parametrize("coding", [b"identity", *PACKERS], ids=bytes.decode)
 def test_the_limit_is_exact(coding: bytes) -> None:
     body = PACKERS.get(coding, bytes)(NOISE)

@@ -5,11 +5,22 @@ import contextlib
 import os
 import socket
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from seaspider.http1 import WHOLE, Answer, ExchangeError, Limits, client_context, exchange, request_bytes
+from seaspider.http1 import (
+    SKIP,
+    WHOLE,
+    Answer,
+    BodyPlan,
+    ExchangeError,
+    Limits,
+    client_context,
+    exchange,
+    request_bytes,
+)
 from tests.rawserver import WAIT_S, RawServer, Script, close_after, drip, hang_after, reset_after, run, wait_for_close
 from tests.tlscerts import Authority
 
@@ -51,6 +62,7 @@ async def ask(
     sends: Sends | None = None,
     timeout_s: float = 5,
     request: bytes = REQUEST,
+    plan: BodyPlan = WHOLE,
 ) -> Answer:
     return await exchange(
         server.host,
@@ -59,7 +71,7 @@ async def ask(
         tls=context,
         server_name=name,
         limits=Limits(timeout_s=timeout_s),
-        plan=lambda status, headers: WHOLE,
+        plan=lambda status, headers: plan,
         before_send=sends or Sends(),
     )
 
@@ -260,6 +272,21 @@ def test_how_a_tls_answer_may_end(
     with RawServer(script, tls=authority.server("h.test")) as server:
         answer = run(ask(server, trust))
     assert (answer.body, answer.flags) == (body, flags)
+
+
+@pytest.mark.parametrize("then", [close_after, farewell_after])
+def test_a_plan_may_insist_on_close_notify(
+    authority: Authority, trust: ssl.SSLContext, then: Callable[[bytes], Script]
+) -> None:
+    served = authority.server("h.test")
+    with RawServer(then(OK + b"\r\nabc"), tls=served) as server:
+        insisting = ask(server, trust, plan=BodyPlan(clip_bytes=9, close_notify=True))
+        if then is farewell_after:
+            assert run(insisting).body == b"abc"
+        else:
+            with pytest.raises(ExchangeError, match="cut: body: closed without close_notify"):
+                run(insisting)
+        assert run(ask(server, trust, plan=SKIP)).flags == ()
 
 
 @pytest.mark.parametrize(

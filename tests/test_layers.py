@@ -23,6 +23,12 @@ PURE_STDLIB = frozenset(
     }
 )  # fmt: skip
 PURE_LIBRARIES = ("protego", "w3lib", "can_ada", "seaspider.core")
+# What decides in a crawl. The checker of a store must come to the same answers without it.
+CRAWLS = frozenset(
+    {"frontier", "hosts", "turns", "visits", "robotsbook", "robotsanswer", "forecast", "remaining", "gaps"}
+)
+CHECKER = [path for path in SOURCES if path.is_relative_to(ROOT / "seaspider/verify")]
+CHECKER_MAY = ("seaspider.core", "seaspider.verify", "seaspider.journal", "seaspider.errors", "seaspider.queuefile")
 # hash() of a text differs from process to process; eval() and the like have no place in what only decides.
 IMPURE_CALLS = frozenset({"open", "input", "print", "eval", "exec", "compile", "__import__", "breakpoint", "hash"})
 CLOCK_METHODS = frozenset({"now", "utcnow", "today"})
@@ -76,6 +82,26 @@ def impurities(source: str) -> list[str]:
         elif isinstance(node, ast.Attribute) and node.attr in CLOCK_METHODS:
             found.append(f"{node.lineno}: .{node.attr}")
     return found
+
+
+def dependencies(source: str) -> list[str]:
+    """What of the crawler the checker of a store may not stand on."""
+    found = []
+    for line, module in imported_names(ast.parse(source)):
+        if not module.startswith("seaspider"):
+            continue
+        if not module.startswith(CHECKER_MAY) or module.removeprefix("seaspider.core.").split(".")[0] in CRAWLS:
+            found.append(f"{line}: {module}")
+    return found
+
+
+def imported_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, module.name) of every import of a name from a module, (line, module) of the others."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
 def oversizes(source: str, where: str = "x.py") -> list[str]:
@@ -138,6 +164,11 @@ def test_the_tree_is_looked_at() -> None:
 @pytest.mark.parametrize("path", CORE, ids=name)
 def test_core_is_pure(path: Path) -> None:
     assert impurities(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", CHECKER, ids=name)
+def test_the_checker_of_a_store_stands_on_nothing_that_crawls(path: Path) -> None:
+    assert dependencies(path.read_text()) == []
 
 
 @EACH_SOURCE
@@ -213,6 +244,17 @@ IMPURE = {
     "from datetime import date\nx = date.today()": ["2: .today"],
     "from datetime import datetime, UTC\nx = datetime(1970, 1, 1, tzinfo=UTC)": [],
 }
+DEPENDENT = {
+    "from seaspider.core.frontier import Frontier": ["1: seaspider.core.frontier.Frontier"],
+    "from seaspider.core import hosts": ["1: seaspider.core.hosts"],
+    "from seaspider.core.robotsbook import RobotsBook": ["1: seaspider.core.robotsbook.RobotsBook"],
+    "from seaspider import journal, run": ["1: seaspider.run"],
+    "from seaspider.door import Door": ["1: seaspider.door.Door"],
+    "from seaspider.core.urls import normalise": [],
+    "from seaspider.verify.evidence import Evidence": [],
+    "from seaspider import journal": [],
+    "import json": [],
+}
 PRIVATE = {
     "from scrapy.core.engine import _Slot": ["1: scrapy.core.engine._Slot"],
     "from twisted.web._newclient import Response": ["1: twisted.web._newclient.Response"],
@@ -242,6 +284,11 @@ PATHS = {
 @pytest.mark.parametrize(("source", "found"), IMPURE.items(), ids=IMPURE)
 def test_impurities_are_found(source: str, found: list[str]) -> None:
     assert impurities(source) == found
+
+
+@pytest.mark.parametrize(("source", "found"), DEPENDENT.items(), ids=DEPENDENT)
+def test_dependencies_are_found(source: str, found: list[str]) -> None:
+    assert dependencies(source) == found
 
 
 @pytest.mark.parametrize(("source", "found"), PRIVATE.items(), ids=PRIVATE)

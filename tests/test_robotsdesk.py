@@ -13,7 +13,8 @@ from seaspider import robotsdesk
 from seaspider.clock import FakeClock
 from seaspider.core.frontier import RobotsFetch
 from seaspider.core.robotsanswer import RobotsAnswer
-from seaspider.core.robotsbook import RobotsBook, RobotsEntry
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsstate import RobotsCause, RobotsPolicy, RobotsReason, RobotsState
 from seaspider.core.urls import Url, normalise
 from seaspider.core.visits import Hop

@@ -26,6 +26,8 @@ from seaspider.commands import demoreport, edge
 from seaspider.commands.demofolder import DemoFolder
 from seaspider.errors import ExitCode, SeaspiderError
 from seaspider.loopback import LoopbackWeb, demosite
+from seaspider.verify.report import promise_lines
+from seaspider.verify.verification import Verification, verify
 
 PROJECT = Path(seaspider.__file__).parents[1]
 CRAWL_TIMEOUT_S = 300
@@ -68,8 +70,10 @@ class Command(ScrapyCommand):
                 print(f"Crawling the demo web: {len(demosite.resolve())} host names, port {web.port} ...", flush=True)
                 code = _crawl(folder, opts.set)
                 report = demoreport.report(folder.path, web.arrivals, web.port)
-                print("\n".join([*report.lines, "", *_closing(folder, code)]))
-                self.exitcode = ExitCode.DONE if report.as_expected else ExitCode.INTERNAL
+                proven = verify(folder.path, str(folder.queue))
+                print("\n".join([*report.lines, "", *_proof(proven), "", *_closing(folder, code, web.port)]))
+                well = report.as_expected and not proven.refuted
+                self.exitcode = ExitCode.DONE if well else ExitCode.INTERNAL
                 if opts.keep:
                     _stay(web)
 
@@ -114,13 +118,23 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
 
 
-def _closing(folder: DemoFolder, code: ExitCode) -> list[str]:
+def _proof(proven: Verification) -> list[str]:
+    said = "NOT what the promises say" if proven.refuted else "all six promises were kept"
+    return [f"What the store alone proves: {said}.", *promise_lines(proven), f"digest  {proven.digest}"]
+
+
+def _closing(folder: DemoFolder, code: ExitCode, port: int) -> list[str]:
     said = "as it should: some lines wait for a later run" if code == ExitCode.UNFINISHED else "all lines are final"
+    store = shlex.quote(str(_near(folder.path)))
     look = f"python3 -m json.tool --json-lines {shlex.quote(str(_near(folder.path / 'pages.jsonl')))}"
     return [
         f"The crawl ended with exit code {code:d}, {said}.",
         f"Records:  {_near(folder.path)}  (pages, links, robots, requests ... one object a line; its log: crawl.log)",
         f"Look:     {look}",
+        f"Proof:    scrapy verify {store}",
+        f"Again:    scrapy replay {store} -a store=again   (without the web)",
+        f"Why not:  scrapy explain http://iceberg.test:{port}/ --store {store}",
+        f"Receipt:  scrapy receipt lighthouse.test --store {store}",
     ]
 
 

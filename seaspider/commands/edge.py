@@ -21,6 +21,7 @@ from scrapy.settings import Settings
 from seaspider import guard
 from seaspider.clock import UnsupportedPlatform
 from seaspider.config import Config
+from seaspider.core.credentials import without_userinfo_anywhere
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.errors import ExchangeFailed, ExitCode, SeaspiderError, SettingError, UsageFault
 
@@ -91,7 +92,7 @@ def usable_url(text: str) -> Url:
     try:
         return normalise(text)
     except UrlError as error:
-        raise UsageFault(f"URL {text!r} cannot be asked for: {error.reason}") from error
+        raise UsageFault(f"URL {without_userinfo_anywhere(text)!r} cannot be asked for: {error.reason}") from error
 
 
 def make_process(settings: Settings) -> AsyncCrawlerProcess:

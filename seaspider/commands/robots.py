@@ -18,7 +18,7 @@ from seaspider.commands import edge
 from seaspider.commands.robotsreport import Answer, as_object, as_text
 from seaspider.config import Config
 from seaspider.core.records import Ending
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.urls import Url
 from seaspider.core.visits import Hop
 from seaspider.errors import ExchangeFailed, ExitCode

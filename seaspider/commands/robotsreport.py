@@ -8,7 +8,7 @@ from typing import Any
 from seaspider.commands.words import moment, reason_in_words, rule_in_words
 from seaspider.config import Config
 from seaspider.core.records import Ending
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsstate import RobotsState
 from seaspider.core.times import rfc3339_ms
 from seaspider.core.urls import Url

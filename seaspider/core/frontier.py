@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from seaspider.core.hostqueue import HostOrder
 from seaspider.core.hosts import FrontierPolicy, Hosts
 from seaspider.core.records import Ending, Outcome, Reason
-from seaspider.core.robotsbook import RobotsBook, RobotsEntry
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsfile import RobotsFile
 from seaspider.core.robotsstate import RobotsReason, RobotsState
 from seaspider.core.robotswitness import witness
@@ -154,7 +155,7 @@ class Frontier(Hosts):
         entry = self._book.in_force(hop.url.origin, now_ms) or awaited
         if entry is None:
             return NeedsRobots()
-        hop.robots_id = entry.id
+        hop.judged_by(entry.id)
         if entry.state is RobotsState.UNREACHABLE:
             hop.decision = Decision.UNREACHABLE
             if self._book.given_up(hop.url.origin):
@@ -182,6 +183,7 @@ class Frontier(Hosts):
         """What stops a request of a robots.txt fetch: obstacle(), or a hop to another host that defers its URLs."""
         url = turn.hop.url
         obstacle = self.obstacle(url.host, now_ms)
+        turn.hop.ip = turn.hop.ip or self.special_address(url.host)
         entry = self._book.in_force(url.origin, now_ms)
         if obstacle or url.host == turn.fetch.host or entry is None or entry.state is not RobotsState.PARSED:
             return obstacle

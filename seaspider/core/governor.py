@@ -90,38 +90,21 @@ def on_answer(
 
 
 class Backoffs:
-    """Failures in a row of each host, and the back-off that follows. Of pages: robots.txt has its own retry period."""
+    """Failures in a row of each host. Of pages: robots.txt has its own retry period."""
 
-    def __init__(self, policy: BackoffPolicy) -> None:
-        self._policy = policy
+    def __init__(self) -> None:
         self._failures: dict[str, int] = {}
-
-    def answered(self, host: str, status: int) -> None:
-        """A whole answer came: it counts up or resets, see pushes_back()."""
-        if pushes_back(status):
-            self.failed(host)
-        else:
-            self._failures.pop(host, None)
-
-    def failed(self, host: str) -> None:
-        """No usable answer came, see is_failure()."""
-        self._failures[host] = self.failures(host) + 1
 
     def ended(self, host: str, status: int | None, reason: Reason | None) -> None:
         """An exchange is over: it counts up or resets, see is_failure()."""
         if is_failure(status, reason):
-            self.failed(host)
+            self._failures[host] = self.failures(host) + 1
         else:
             self._failures.pop(host, None)
 
     def failures(self, host: str) -> int:
         """Failures in a row, 0 if the last answer was none."""
         return self._failures.get(host, 0)
-
-    def backoff_ns(self, host: str) -> int | None:
-        """How long to leave the host alone after its last answer; None without a failure."""
-        failures = self.failures(host)
-        return backoff_ns(failures, self._policy) if failures else None
 
 
 # Who is next

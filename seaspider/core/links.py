@@ -13,6 +13,7 @@ from enum import StrEnum
 import can_ada
 
 from seaspider.core.charset import query_codec
+from seaspider.core.credentials import without_userinfo
 from seaspider.core.urls import Url, UrlError, normalise
 
 MAX_TEXT_CHARS = 200
@@ -61,8 +62,9 @@ class RawLink:
 class FoundLink:
     """A link of a page, `n` counting from 1 in document order.
 
-    `url` is the target's text, or, where there is no http(s) target, the href as written, at most 2000 characters of
-    it (control characters included: they are the JSON writer's to escape). `text` and `rel` are at most 200 characters.
+    `url` is the target's text, or, where there is no http(s) target, the href as written but for its user information,
+    at most 2000 characters of it (control characters included: they are the JSON writer's to escape). `text` and `rel`
+    are at most 200 characters.
     """
 
     n: int
@@ -143,7 +145,7 @@ def find_links(
     links = []
     for n, raw in enumerate(raw_links, start=1):
         target = resolve(raw.href, base, charset)
-        url = raw.href[:MAX_WRITTEN_CHARS] if target is None else target.text
+        url = without_userinfo(raw.href)[:MAX_WRITTEN_CHARS] if target is None else target.text
         tokens = raw.rel.lower().split()
         nofollow = page_nofollow or "nofollow" in tokens
         rel = " ".join(tokens)[:MAX_TEXT_CHARS]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from seaspider.core.credentials import without_userinfo_anywhere
 from seaspider.core.urls import Url, UrlError, UrlReason, normalise
 
 # A longer line is cut while it is read, so one line without an end cannot take the memory.
@@ -60,7 +61,7 @@ class Skipped:
     fate: Fate
     url: str | None = None
     text: str | None = None
-    """The line, cut at MAX_TEXT_CHARS; bytes that are not UTF-8 as `\\xNN`."""
+    """The line, user information hidden, cut at MAX_TEXT_CHARS; bytes that are not UTF-8 as `\\xNN`."""
     of: int | None = None
     """The line that named the same URL first."""
     reason: UrlReason | None = None
@@ -135,7 +136,12 @@ def _url(raw: bytes) -> Url:
 
 def _shown(raw: bytes) -> str:
     """The line for the record: any bytes become text, and not more of it than MAX_TEXT_CHARS."""
-    text = raw[: 4 * (MAX_TEXT_CHARS + 1)].decode(errors="backslashreplace")
+    return as_recorded(raw[: 4 * (MAX_TEXT_CHARS + 1)].decode(errors="backslashreplace"))
+
+
+def as_recorded(line: str) -> str:
+    """A rejected line as its record has it."""
+    text = without_userinfo_anywhere(line)
     return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 3] + "..."
 
 
@@ -185,7 +191,13 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _cut(tail: bytes) -> bytes:
-    """An unfinished line, cut to what tells that it is too long; a CR at its end stays."""
+    """An unfinished line, cut to what tells that it is too long; a CR at its end stays.
+
+    If it is all blanks so far, the first other byte is kept too: a comment has no length, and no line is blank with
+    a URL at its end.
+    """
     if len(tail) <= MAX_LINE_BYTES + 1:
         return tail
-    return tail[: MAX_LINE_BYTES + 1] + (b"\r" if tail.endswith(b"\r") else b"")
+    head = tail[: MAX_LINE_BYTES + 1]
+    kind = b"" if head.strip() else tail.lstrip()[:1]
+    return head + kind + (b"\r" if tail.endswith(b"\r") else b"")

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from seaspider.core.credentials import without_userinfo
 from seaspider.core.urls import Url, UrlError, UrlReason, normalise
 
 # 300 offers a choice, 304 answers a condition, 305 is deprecated (RFC 9110 15.4.1, 15.4.5, 15.4.6): final answers.
@@ -62,9 +63,10 @@ def next_hop(
 def location_text(value: bytes) -> str:
     """A raw Location value as ASCII: other bytes percent-encoded as they are, whatever charset they are meant in.
 
-    Control characters stay; JSON escapes them and `normalise` drops or encodes them.
+    Control characters stay; JSON escapes them and `normalise` drops or encodes them. User information, for which it is
+    not followed anyway, is hidden.
     """
-    return "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in value)
+    return without_userinfo("".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in value))
 
 
 def _reason(reason: UrlReason) -> HopReason:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from seaspider.core.httpfields import max_age_s, retry_after_s
 from seaspider.core.redirects import REDIRECT_STATUSES, HopReason, RefusedHop, next_hop
-from seaspider.core.robotsbook import RobotsBook, RobotsEntry, RobotsHop
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import RobotsEntry, RobotsHop
 from seaspider.core.robotsfile import parse
 from seaspider.core.robotsstate import (
     RobotsCause,

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from seaspider.core.credentials import without_userinfo
 from seaspider.core.robotsagents import ANYONE, group_key, line_key
 from seaspider.core.robotsmatch import Pattern, Target, pattern_of, target_of
 from seaspider.core.robotsrecords import Key, Record, as_text, lines_of, records_of
@@ -150,7 +151,7 @@ def parse(body: bytes, limit_bytes: int = LIMIT_BYTES, *, cut: bool = False) -> 
     block: _Block | None = None
     for record in records_of(lines):
         if record.key is Key.SITEMAP:
-            sitemaps.append(as_text(record.value))
+            sitemaps.append(without_userinfo(as_text(record.value)))
         elif record.key is Key.AGENT:
             if block is None or block.rules:
                 block = _Block()

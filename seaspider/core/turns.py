@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from seaspider.core.records import Ending
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsstate import RobotsCause, RobotsReason
 from seaspider.core.urls import Url
 from seaspider.core.visits import Hop, Visit

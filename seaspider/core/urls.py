@@ -22,6 +22,8 @@ from itertools import product
 
 import can_ada
 
+from seaspider.core.credentials import without_userinfo_anywhere
+
 # RFC 9110 4.1 asks for at least 8000 octets; most servers refuse longer request lines than this.
 MAX_URL_CHARS = 8192
 # A longer text is not even parsed. It may shrink (fragment, dot segments, escapes), hence the room.
@@ -35,7 +37,7 @@ _HEX_DIGITS = b"0123456789ABCDEFabcdef"
 _TAB_OR_NEWLINE = re.compile(r"[\t\n\r]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _ABSOLUTE = re.compile(r"https?://[^/\\]", re.IGNORECASE)
-_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:[/\\]*|[/\\]{2,})([^/\\?#]*)")
+_AUTHORITY = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):([/\\]*)|[/\\]{2,})([^/\\?#]*)")
 _HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[^:\[]*):(.*)", re.DOTALL)
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _CAPITAL_SHARP_S = re.compile("\u1e9e|%E1%BA%9E", re.IGNORECASE)
@@ -65,7 +67,8 @@ class UrlError(ValueError):
         self.text = text
 
     def __str__(self) -> str:
-        shown = self.text if len(self.text) <= 200 else self.text[:200] + "..."
+        text = without_userinfo_anywhere(self.text)
+        shown = text if len(text) <= 200 else text[:200] + "..."
         return f"not a usable URL ({self.reason}): {shown!a}"
 
 
@@ -125,11 +128,11 @@ def _parse(text: str, base: Url | None) -> str:
     if fault is not None:
         raise UrlError(fault, text)
     if ("%" in cleaned or not cleaned.isascii()) and _CAPITAL_SHARP_S.search(cleaned):
-        cleaned = _map_capital_sharp_s(cleaned)
+        cleaned = _map_capital_sharp_s(cleaned, base)
     try:
         parsed = can_ada.parse(cleaned) if base is None else can_ada.parse(base.text) + cleaned
     except ValueError:
-        raise UrlError(_authority_fault(cleaned), text) from None
+        raise UrlError(_authority_fault(_authority(cleaned, base)), text) from None
     return parsed.href.partition("#")[0]
 
 
@@ -149,20 +152,30 @@ def _fault(cleaned: str, base: Url | None) -> UrlReason | None:
     if not cleaned.isascii() and any("\ud800" <= char <= "\udfff" for char in cleaned):
         return UrlReason.ENCODING
     # An empty user information is gone after parsing, so it is looked for here.
-    if "@" in cleaned and "@" in _authority(cleaned):
+    if "@" in cleaned and "@" in _authority(cleaned, base):
         return UrlReason.USERINFO
     return None
 
 
-def _authority(cleaned: str) -> str:
+def _authority(cleaned: str, base: Url | None) -> str:
     """The authority as written, also where there are more or fewer slashes than two; "" if there is none."""
+    start, end = _authority_span(cleaned, base)
+    return cleaned[start:end]
+
+
+def _authority_span(cleaned: str, base: Url | None) -> tuple[int, int]:
     found = _AUTHORITY.match(cleaned)
-    return found[1] if found else ""
+    if found is None:
+        return 0, 0
+    # The base's own scheme and less than two slashes: a path (special relative or authority state).
+    if base is not None and found[1] is not None and found[1].lower() == base.scheme and len(found[2]) < 2:
+        return 0, 0
+    return found.span(3)
 
 
-def _authority_fault(cleaned: str) -> UrlReason:
+def _authority_fault(authority: str) -> UrlReason:
     """Which half of the authority made the parser give up: nothing else of an http URL can."""
-    found = _HOST_AND_PORT.fullmatch(_authority(cleaned))
+    found = _HOST_AND_PORT.fullmatch(authority)
     port = found[1].lstrip("0") if found else ""
     is_port = port == "" or (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535)
     return UrlReason.HOST if is_port else UrlReason.PORT
@@ -183,15 +196,12 @@ def _host_and_port(netloc: str, default_port: int, text: str) -> tuple[str, int]
     return host, int(port) if port else default_port
 
 
-def _map_capital_sharp_s(cleaned: str) -> str:
+def _map_capital_sharp_s(cleaned: str, base: Url | None) -> str:
     """`cleaned` with U+1E9E of its host as ß, as UTS 46 maps it since Unicode 15.1.
 
     The parser's older tables make it `ss`, which is another host.
     """
-    found = _AUTHORITY.match(cleaned)
-    if found is None:
-        return cleaned
-    start, end = found.span(1)
+    start, end = _authority_span(cleaned, base)
     return cleaned[:start] + _CAPITAL_SHARP_S.sub("ß", cleaned[start:end]) + cleaned[end:]
 
 

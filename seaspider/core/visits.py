@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from seaspider.core.records import FORMAT, Ending
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.times import rfc3339_ms
 from seaspider.core.urls import Url
 
@@ -43,6 +43,11 @@ class Hop:
     """When it was judged last whether it may be asked for, wall clock: the moment its robots.txt had to be in force."""
     tries: int = 0
     """Requests made for it in this run."""
+
+    def judged_by(self, robots_id: int) -> None:
+        """Another robots.txt decides than for the attempt before: what that one said is no longer so."""
+        self.robots_id, self.decision = robots_id, None
+        self.group = self.rule = self.rule_line = self.witness = self.crawl_delay_s = None
 
     def record(self) -> dict[str, Any]:
         return {

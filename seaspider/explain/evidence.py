@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from seaspider.core.queue import MAX_TEXT_CHARS, Fate
+from seaspider.core.queue import Fate, as_recorded
 from seaspider.core.records import File, Outcome, Reason
-from seaspider.core.robotsbook import RobotsEntry, RobotsRowError
+from seaspider.core.robotsentry import RobotsEntry, RobotsRowError
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.explain.rows import (
     Attempt,
@@ -96,7 +96,7 @@ def runs_until(store: StoreReader, until: str) -> list[RunInfo]:
 
 def rejected_lines(store: StoreReader, text: str, runs: list[RunInfo]) -> list[QueueLine]:
     """The queue lines of these runs that were rejected and read like `text`."""
-    wanted, started = _as_recorded(text.strip()), {run.number for run in runs}
+    wanted, started = as_recorded(text.strip()), {run.number for run in runs}
     return [
         _queue_line(row)
         for row in store.read(File.SKIPPED)
@@ -126,10 +126,6 @@ def gather(store: StoreReader, url: Url, until: str = ALWAYS) -> Evidence:
 def _queue_line(row: Row) -> QueueLine:
     reason = row.optional("reason", str)
     return QueueLine(row.get("run", int), row.get("line", int), row.get("fate", str), row.optional("of", int), reason)
-
-
-def _as_recorded(text: str) -> str:
-    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 3] + "..."
 
 
 class _Links:

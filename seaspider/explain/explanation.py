@@ -13,7 +13,7 @@ from enum import StrEnum
 from seaspider.core import explainchange
 from seaspider.core.explainchange import Limits
 from seaspider.core.links import LinkReason
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsstate import RobotsState
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.core.visits import Hop

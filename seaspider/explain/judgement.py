@@ -16,7 +16,8 @@ from seaspider.core.addresses import SpecialAddressError, choose, parse_networks
 from seaspider.core.frontier import Frontier, FrontierPolicy, NeedsRobots
 from seaspider.core.order import RoundRobin
 from seaspider.core.records import Ending, Outcome, Reason
-from seaspider.core.robotsbook import CLOCK_TOLERANCE_MS, RobotsBook, RobotsEntry
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import CLOCK_TOLERANCE_MS, RobotsEntry
 from seaspider.core.robotsfile import RobotsFile, parse
 from seaspider.core.robotsstate import RobotsPolicy
 from seaspider.core.times import MS_PER_S, parse_rfc3339_ms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.times import rfc3339_ms
 from seaspider.explain.explanation import Explanation, Rejection, hop_of
 from seaspider.explain.judgement import Judgement

@@ -146,9 +146,18 @@ async def _read_answer(
     body, clipped = b"", False
     if not chosen.skip:
         body, clipped = await _read_body(wire, framing, rest, chosen=chosen, limits=limits, progress=progress)
-    if isinstance(framing, UntilClose) and wire.ending is Ending.RAGGED:
-        flags += (Flag.NO_CLOSE_NOTIFY,)
+    if isinstance(framing, UntilClose) and not chosen.skip:
+        flags += _ended_by(wire, chosen)
     return Answer(head.status, head.reason, head.headers, body, progress.wire_bytes, clipped, head.flags + flags)
+
+
+def _ended_by(wire: Wire, chosen: BodyPlan) -> tuple[Flag, ...]:
+    """How far a body can be called whole that only its connection's end ends (RFC 9112 8, 9.8)."""
+    if wire.ending is Ending.RAGGED:
+        if chosen.close_notify:
+            raise ExchangeError(Reason.CUT, f"body: {wire.ending_detail}")
+        return (Flag.NO_CLOSE_NOTIFY,)
+    return () if wire.secure else (Flag.NO_LENGTH,)
 
 
 async def _read_head(wire: Wire, limits: Limits, progress: _Progress) -> tuple[Head, bytes]:
@@ -174,7 +183,7 @@ async def _read_body(
 ) -> tuple[bytes, bool]:
     """(body, whether it was clipped). One octet beyond the cap is taken to see that there is one, and no more."""
     clip = chosen.clip_bytes is not None
-    cap = limits.body_bytes if chosen.clip_bytes is None else min(chosen.clip_bytes, limits.body_bytes)
+    cap = limits.body_bytes if chosen.clip_bytes is None else chosen.clip_bytes
     if not clip and isinstance(framing, Length) and framing.length > cap:
         raise ExchangeError(Reason.TOO_LARGE, f"Content-Length {framing.length} is over {cap}")
     body = io.BytesIO()  # its getvalue() does not copy

@@ -134,7 +134,8 @@ def framing_of(head: Head, spare_bytes: int) -> tuple[Framing, tuple[Flag, ...]]
     if transfer:
         if transfer != [b"chunked"]:
             raise protocol(f"transfer coding {b', '.join(transfer)[:64]!r}")
-        return Chunked(spare_bytes), ((Flag.BOTH_LENGTHS,) if lengths else ())
+        faults = {Flag.BOTH_LENGTHS: bool(lengths), Flag.CHUNKED_1_0: head.minor == 0}
+        return Chunked(spare_bytes), tuple(flag for flag, holds in faults.items() if holds)
     if not lengths:
         return UntilClose(), ()
     if not all(re.fullmatch(rb"[0-9]{1,19}", length) for length in lengths):

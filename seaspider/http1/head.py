@@ -10,13 +10,15 @@ from dataclasses import dataclass
 
 from seaspider.http1.message import TOKEN, Flag, Headers, Limits, protocol
 
-_STATUS_LINE = re.compile(rb"HTTP/1\.[0-9][ \t]+([0-9]{3})(?:[ \t]+(.*))?", re.DOTALL)
+_STATUS_LINE = re.compile(rb"HTTP/1\.([0-9])[ \t]+([0-9]{3})(?:[ \t]+(.*))?", re.DOTALL)
 _SHOWN = 64
 """Octets of a bad status line that are waited for and shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
+    minor: int
+    """Of the version: HTTP/1.minor."""
     status: int
     reason: bytes
     headers: Headers
@@ -33,7 +35,7 @@ class HeadReader:
         self._limits = limits
         self._octets = bytearray()
         self._searched = 0
-        self._status: tuple[int, bytes] | None = None
+        self._status: tuple[int, int, bytes] | None = None
         self._lines: list[bytes] = []
         self._interims = 0
         self.used = 0
@@ -83,10 +85,10 @@ class HeadReader:
             return self._finish(*self._status)
         return None
 
-    def _finish(self, status: int, reason: bytes) -> Head | None:
+    def _finish(self, minor: int, status: int, reason: bytes) -> Head | None:
         headers, flags = parse_fields(self._lines)
         if status >= 200:
-            return Head(status, reason, headers, flags)
+            return Head(minor, status, reason, headers, flags)
         if status == 101:
             raise protocol("101 Switching Protocols, which was not asked for")
         self._interims += 1
@@ -96,14 +98,15 @@ class HeadReader:
         return None
 
 
-def _parse_status_line(line: bytes) -> tuple[int, bytes]:
+def _parse_status_line(line: bytes) -> tuple[int, int, bytes]:
+    """Minor version, status, reason."""
     match = _STATUS_LINE.fullmatch(line)
     if match is None:
         raise protocol(f"not a status line: {line[:_SHOWN]!r}")
-    status = int(match[1])
+    status = int(match[2])
     if status < 100:
         raise protocol(f"status below 100: {line[:_SHOWN]!r}")
-    return status, (match[2] or b"").rstrip(b" \t")
+    return int(match[1]), status, (match[3] or b"").rstrip(b" \t")
 
 
 def parse_fields(lines: list[bytes]) -> tuple[Headers, tuple[Flag, ...]]:

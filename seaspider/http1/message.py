@@ -39,7 +39,10 @@ class Flag(StrEnum):
     FOLDED = "folded-header"  # RFC 9112 5.2
     BARE_CR = "bare-cr"  # read as a space, RFC 9112 2.2
     BOTH_LENGTHS = "both-lengths"  # Transfer-Encoding wins over Content-Length, RFC 9112 6.3
-    NO_CLOSE_NOTIFY = "no-close-notify"  # length given by the close, and TLS was cut off: a thief could have cut it
+    CHUNKED_1_0 = "chunked-in-http-1.0"  # a fault of the framing, RFC 9112 6.1; read as its sender means it
+    NO_LENGTH = "no-length"  # the length is given by the close, and without TLS a cut looks just the same
+    NO_CLOSE_NOTIFY = "no-close-notify"  # the same, and TLS was cut off: whoever is on the way could have done it
+    UNKNOWN_CODING = "unknown-coding"  # left in place, and what was coded before it (RFC 9110 8.4); set by our caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,14 @@ class Limits:
 class BodyPlan:
     """What to read of a body. `clip_bytes` None: all of it, up to `Limits.body_bytes`, and an error beyond.
 
-    A number: at most so many octets, the rest is left and the answer `clipped`. `skip`: nothing, close at the head.
+    A number: so many octets at most, whatever the limit; the rest is left and the answer `clipped`. `skip`: nothing,
+    close at the head.
+    `close_notify`: a body over TLS whose length is given by the close is `cut` without it, instead of flagged.
     """
 
     clip_bytes: int | None = None
     skip: bool = False
+    close_notify: bool = False
 
 
 WHOLE = BodyPlan()

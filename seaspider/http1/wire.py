@@ -81,6 +81,10 @@ class Wire:
             return self._end(Ending.RESET, error.strerror or "reset")
         return data or self._end(Ending.CLOSED, "closed")
 
+    @property
+    def secure(self) -> bool:
+        return self._tls is not None
+
     def close(self) -> None:
         self._socket.close()
 

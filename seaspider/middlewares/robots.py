@@ -19,7 +19,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from seaspider.core.frontier import NeedsRobots, PageTurn, RobotsTurn, StopTurn, fetch_stopped
 from seaspider.core.records import Ending, File
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsstate import RobotsReason
 from seaspider.core.times import rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise

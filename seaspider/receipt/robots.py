@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from seaspider.core.records import File
-from seaspider.core.robotsbook import RobotsEntry, RobotsRowError
+from seaspider.core.robotsentry import RobotsEntry, RobotsRowError
 from seaspider.core.robotsfile import Rule, parse
 from seaspider.core.robotsstate import RobotsState
 from seaspider.journal import Row

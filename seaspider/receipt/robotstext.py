@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seaspider.core.robotsbook import RobotsEntry
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsstate import RobotsState
 from seaspider.receipt.robots import Body, OriginFact, RobotsFact, Rules
 from seaspider.receipt.words import ERRORS, TEXT_COLUMNS, capped, many, moment, short, wrapped

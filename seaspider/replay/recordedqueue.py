@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from seaspider.core.queue import Counts, Entry, Fate, Skipped
 from seaspider.core.records import File
-from seaspider.core.urls import UrlReason, normalise
+from seaspider.core.urls import Url, UrlReason
 from seaspider.errors import StoreError
+from seaspider.journal import Row
+from seaspider.replay.found import url_of
 from seaspider.verify.evidence import Evidence, RunInfo
 
 
@@ -37,25 +39,24 @@ def recorded_queue(evidence: Evidence, run: RunInfo) -> RecordedQueue:
     """The queue of one run. Raises StoreError."""
     sha256 = run.start.get("queue_sha256", str)
     same = {other.number for other in evidence.runs if other.start.get("queue_sha256", str) == sha256}
-    urls: dict[int, str] = {}
+    urls: dict[int, Url] = {}
     skipped: dict[int, Skipped] = {}
     for file in (File.SKIPPED, File.INTENTS, File.PAGES):
         for row in evidence.rows(file):
-            line, url = row.record["line"], row.record["url"]
+            line = row.optional("line", int)
             if row.get("run", int) not in same or line is None:
                 continue
-            if file is File.SKIPPED and row.record["run"] == run.number:
-                skipped[line] = _skipped(row.record)
-            elif url is not None and (file is not File.SKIPPED or row.record["fate"] == Fate.DONE):
-                urls[line] = url
-    entries = {line: Entry(line, normalise(url)) for line, url in urls.items() if line not in skipped}
+            if file is File.SKIPPED and row.get("run", int) == run.number:
+                skipped[line] = _skipped(row)
+            elif file is not File.SKIPPED or row.get("fate", str) == Fate.DONE:
+                urls[line] = url_of(row)
+    entries = {line: Entry(line, url) for line, url in urls.items() if line not in skipped}
     items: dict[int, Entry | Skipped] = {**entries, **skipped}
     lines = tuple(items[line] for line in sorted(items))
     counts = _counts(run, skipped, len(entries))
     missing = counts.entries - len(entries)
-    return RecordedQueue(
-        run.start.get("queue", str), sha256, counts, lines, missing, run.end is not None and missing == 0
-    )
+    whole = run.end is not None and missing == 0
+    return RecordedQueue(run.start.get("queue", str), sha256, counts, lines, missing, whole)
 
 
 def _counts(run: RunInfo, skipped: dict[int, Skipped], entries: int) -> Counts:
@@ -67,21 +68,25 @@ def _counts(run: RunInfo, skipped: dict[int, Skipped], entries: int) -> Counts:
             entries=entries,
             **{str(fate): fates.count(fate) for fate in Fate},
         )
-    told = run.end.get("counts", dict)["queue"]
+    counts = run.end.get("counts", dict)
     try:
+        told = counts["queue"]
         found = {name: told[name] for name in ("lines", "blank", "comment", "duplicate", "done", "rejected")}
         return Counts(**found, entries=told["recorded"] + told["unfinished"])
     except (KeyError, TypeError) as error:
         raise StoreError(f"{run.end.place}: the counts of the queue are not whole: {error}") from error
 
 
-def _skipped(record: dict[str, object]) -> Skipped:
-    line, of, reason, url, text = (record[key] for key in ("line", "of", "reason", "url", "text"))
-    return Skipped(
-        line=int(str(line)),
-        fate=Fate(str(record["fate"])),
-        url=None if url is None else str(url),
-        text=None if text is None else str(text),
-        of=None if of is None else int(str(of)),
-        reason=None if reason is None else UrlReason(str(reason)),
-    )
+def _skipped(row: Row) -> Skipped:
+    reason = row.optional("reason", str)
+    try:
+        return Skipped(
+            line=row.get("line", int),
+            fate=Fate(row.get("fate", str)),
+            url=row.optional("url", str),
+            text=row.optional("text", str),
+            of=row.optional("of", int),
+            reason=None if reason is None else UrlReason(reason),
+        )
+    except ValueError as error:
+        raise row.error(str(error)) from error

@@ -6,62 +6,35 @@ where its records end, so one that was killed or stopped is replayed up to the v
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-from seaspider.core.records import File, Reason, to_line, without_times
-from seaspider.core.times import parse_rfc3339_ms
-from seaspider.core.urls import normalise
-from seaspider.errors import StoreError
-from seaspider.journal import Row
-from seaspider.verify.evidence import Evidence, Request, RunInfo, Stray
+from seaspider.core.records import File, to_line
+from seaspider.errors import Interrupted
+from seaspider.replay.differences import Differs, compare
+from seaspider.replay.found import Found
+from seaspider.replay.reel import LINES, Line, Reel
+from seaspider.verify.evidence import Request, RunInfo
 
-T = TypeVar("T")
-
-LINES = (File.SKIPPED, File.ROBOTS, File.INTENTS, File.REQUESTS, File.PAGES, File.LINKS)
-"""The files whose lines tell how far a run came."""
-
-_NO_ADDRESS = frozenset({Reason.DNS, Reason.SPECIAL_ADDRESS})
-
-
-class Differs(StoreError):
-    """What is replayed is not what was recorded. The message names the first line that differs."""
-
-
-class Head(Generic[T]):
-    """An iterator whose next item can be looked at. `at`: that item, None at the end."""
-
-    def __init__(self, items: Iterator[T]) -> None:
-        self._items = items
-        self.at: T | None = next(items, None)
-
-    def take(self) -> T | None:
-        taken, self.at = self.at, next(self._items, None)
-        return taken
-
-
-class Reel:
-    """All runs of a store: their lines, each read once, from the first run to the last."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
-        self.lines = {file: Head(evidence.rows(file)) for file in LINES}
-        self.requests = Head(_whole(evidence.requests()))
+_STARTED = ("started_at", "started_ns", "boot_id")
 
 
 class Tape:
-    """One run of a Reel."""
+    """One run of a Reel. `cut`: what comes next is not recorded, as in a run that did not come to its own end."""
 
     def __init__(self, reel: Reel, run: RunInfo) -> None:
         self.run = run
-        self.evidence = reel.evidence
-        self._reel = reel
+        self.reel = reel
+        self.cut = False
 
-    def line(self, file: File) -> Row | None:
+    def line(self, file: File) -> Line | None:
         """The line that comes next in a file; None if the run wrote no more."""
-        row = self._reel.lines[file].at
-        return row if row is not None and row.get("run", int) == self.run.number else None
+        line = self.reel.lines[file].at
+        return line if line is not None and line.run == self.run.number else None
+
+    def _found(self, file: File) -> Found | None:
+        line = self.line(file)
+        return None if line is None else line.found
 
     @property
     def end_reason(self) -> str | None:
@@ -75,125 +48,105 @@ class Tape:
 
     @property
     def over(self) -> bool:
-        """Whether all the run's lines have come."""
-        return all(self.line(file) is None for file in LINES)
+        """Whether all the run's lines have come that can."""
+        return self.cut or all(self.line(file) is None for file in LINES)
+
+    # --- lines ---
+
+    def take(self, file: File, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The next line of a file, which this record must be, times aside. None: the run was cut short before it.
+
+        Raises Differs if it is another, and if a run that came to its end has no more.
+        """
+        line = None if self.cut else self.line(file)
+        if line is None:
+            if self.finished:
+                more = to_line(record).decode().rstrip()
+                raise self.reel.fail(
+                    Differs(f"run {self.run.number} has no further line of {file}, and would now: {more}")
+                )
+            return None
+        try:
+            compare(line.row, record)
+        except Differs as error:
+            raise self.reel.fail(error) from None
+        self.reel.take(self.reel.lines[file])
+        return line.row.record
+
+    def take_manifest(self, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """A line of the manifest, likewise; that of a start is the replay's own but for its times."""
+        if record["event"] == "start":
+            was = self.run.start
+            return {key: was.get(key, object) if key in _STARTED else value for key, value in record.items()}
+        if self.run.end is None:
+            return None
+        try:
+            compare(self.run.end, record)
+        except Differs as error:
+            raise self.reel.fail(error) from None
+        return self.run.end.record
+
+    def names_body(self, sha256: str) -> bool:
+        """Whether the next record of pages or robots.txt speaks of a body of this digest."""
+        ends = (self._found(File.PAGES), self._found(File.ROBOTS))
+        return any(found is not None and found.kept.sha256 == sha256 for found in ends)
+
+    # --- requests ---
 
     @property
     def request(self) -> Request | None:
         """The request that comes next."""
-        request = self._reel.requests.at
+        request = self.reel.requests.at
         return request if request is not None and request.run == self.run.number else None
 
-    def take_request(self) -> Request:
-        """The request that comes next, which is under way now. Raises Differs if there is none."""
+    def wanted_request(self, whom: str) -> Request:
+        """The request that comes next, since one to `whom` is to be made now.
+
+        Raises Interrupted if the run ended before it, and Differs if it ended by itself, or if another part of the
+        crawl made the next request.
+        """
         request = self.request
         if request is None:
-            raise Differs(f"run {self.run.number} made no further request")
-        self._reel.requests.take()
+            if not self.finished:
+                self.cut = True
+                raise Interrupted(f"the run ended before {whom} was asked")
+            raise self.reel.fail(Differs(f"run {self.run.number} made no further request, and would ask {whom} now"))
+        if request.visit is None:
+            raise self.reel.fail(
+                Differs(f"{request.place}: another part of the crawl asked for {request.url}; no replay has that part")
+            )
         return request
 
-    def is_next(self, file: File, record: Mapping[str, Any]) -> bool:
-        """Takes the next line of a file. False: the run was cut short and wrote no more of them.
+    def take_request(self, whom: str) -> Request:
+        """The request that comes next, which is under way now. Raises as wanted_request()."""
+        request = self.wanted_request(whom)
+        self.reel.take(self.reel.requests)
+        return request
 
-        Raises Differs if the line is not this record, times aside, and if a run that came to its end has no more.
-        """
-        row = self.line(file)
-        if row is not None:
-            _compare(row, record)
-            self._reel.lines[file].take()
-        elif self.finished:
-            raise Differs(f"run {self.run.number} wrote no further line of {file}, and would now: {dict(record)}")
-        return row is not None
-
-    def is_in_manifest(self, record: Mapping[str, Any]) -> bool:
-        """Whether the run wrote the line that tells of its end. Raises Differs if that said something else."""
-        if record["event"] == "start":
-            return True
-        if self.run.end is not None:
-            _compare(self.run.end, record)
-        return self.run.end is not None
+    def brought_by(self, request: Request) -> Found | None:
+        """The record of pages or robots.txt that a request's answer brought, if it ended a visit or a fetch."""
+        found = self._found(File.PAGES if request.kind == "page" else File.ROBOTS)
+        status = None if request.settle is None else request.settle.status
+        if found is None or found.url != request.url or found.status != status:
+            return None
+        return found if found.visit in (None, request.visit) else None
 
     # --- when ---
 
     def turn_ms(self) -> int | None:
         """When the turn that comes next was judged, wall clock; None if there is none."""
-        page, robots, request = self.line(File.PAGES), self.line(File.ROBOTS), self.request
-        times = [] if request is None else [request.judged_ms]
-        if page is not None:
-            times.append(_page_ms(page))
-        if robots is not None:
-            times.append(_ms(robots, "fetched_at"))
-        return min(times, default=None)
+        request, ends = self.request, (self._found(File.PAGES), self._found(File.ROBOTS))
+        times = [found.when_ms for found in ends if found is not None]
+        return min([*times, request.judged_ms] if request is not None else times, default=None)
 
     # --- names ---
 
-    def no_address(self, host: str) -> Row | None:
+    def no_address(self, host: str) -> Found | None:
         """The record of pages or robots.txt that says next, before any request, that a host had no usable address."""
-        rows = [row for row in (self.line(File.ROBOTS), self.line(File.PAGES)) if row is not None]
-        failed = [row for row in rows if _without_address(row, host)]
-        if not failed:
-            return None
-        first, request = min(failed, key=_row_ms), self.request
-        if request is not None and request.host == host and request.judged_ms < _row_ms(first):
+        ends = (self._found(File.ROBOTS), self._found(File.PAGES))
+        failed = [found for found in ends if found is not None and found.host == host and found.no_address]
+        first = min(failed, key=lambda found: found.when_ms, default=None)
+        request = self.request
+        if first is None or (request is not None and request.host == host and request.judged_ms < first.when_ms):
             return None
         return first
-
-    # --- bodies ---
-
-    def brought_by(self, request: Request) -> Row | None:
-        """The record of pages or robots.txt that a request's answer brought, if it ended a visit or a fetch."""
-        row = self.line(File.PAGES if request.kind == "page" else File.ROBOTS)
-        status = None if request.settle is None else request.settle.status
-        if row is None or row.record["chain"][-1]["url"] != request.url or row.record["status"] != status:
-            return None
-        return row if request.kind == "robots" or row.record["visit"] == request.visit else None
-
-
-def _compare(row: Row, record: Mapping[str, Any]) -> None:
-    now = json.loads(to_line(record))
-    if without_times(row.record) != without_times(now):
-        raise Differs(f"{row.place}: {first_difference(row.record, now)}")
-
-
-def first_difference(was: Any, now: Any, where: str = "") -> str:
-    """The first field, times aside, in which two records differ, with both values."""
-    was, now = without_times(was), without_times(now)
-    if isinstance(was, dict) and isinstance(now, dict):
-        for key in [*was, *(key for key in now if key not in was)]:
-            if was.get(key) != now.get(key):
-                return first_difference(was.get(key), now.get(key), f"{where}.{key}".lstrip("."))
-    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        for place, (one, other) in enumerate(zip(was, now, strict=True)):
-            if one != other:
-                return first_difference(one, other, f"{where}[{place}]")
-    return f"{where or 'the line'} was {was!r}, and is {now!r} now"
-
-
-def _whole(requests: Iterator[Request | Stray]) -> Iterator[Request]:
-    for request in requests:
-        if isinstance(request, Stray):
-            raise StoreError(f"{request.place}: ends request {request.n}, which did not begin right before")
-        yield request
-
-
-def _without_address(row: Row, host: str) -> bool:
-    """Whether a record ends at this host for want of an address, without a request for it."""
-    last = row.record["chain"][-1]
-    if last["status"] is not None or normalise(last["url"]).host != host:
-        return False
-    return row.record["reason"] in _NO_ADDRESS or last["error"] == Reason.DNS
-
-
-def _row_ms(row: Row) -> int:
-    return _ms(row, "fetched_at") if "fetched_at" in row.record else _page_ms(row)
-
-
-def _page_ms(page: Row) -> int:
-    """When the last turn of a visit was judged. A record kept of an earlier run holds that one's times in its chain."""
-    judged = page.record["chain"][-1]["judged_at"]
-    started_ms = _ms(page, "started_at")
-    return started_ms if judged is None else max(started_ms, parse_rfc3339_ms(judged))
-
-
-def _ms(row: Row, key: str) -> int:
-    return parse_rfc3339_ms(row.get(key, str))

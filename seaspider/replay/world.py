@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from seaspider import http1
 from seaspider.core.politeness import Claimed, Settled, Token
 from seaspider.core.records import Reason
-from seaspider.core.times import parse_rfc3339_ms
-from seaspider.errors import Interrupted, StoreError
-from seaspider.journal import Row
-from seaspider.ledger import LedgerStopped, Waiting
+from seaspider.core.robotsanswer import wants_body
+from seaspider.errors import Interrupted
+from seaspider.ledger import Waiting
 from seaspider.outside import Outside
 from seaspider.permits import Asked, Permit
-from seaspider.replay.tape import Differs, Tape
+from seaspider.replay.differences import Differs
+from seaspider.replay.found import Found
+from seaspider.replay.tape import Tape
 from seaspider.resolver import ResolveError
-from seaspider.verify.evidence import Request, Settle
+from seaspider.verify.evidence import Request, Settle, milliseconds
 
-_WIRE_FLAGS = frozenset(map(str, http1.Flag))
+_TOO_LATE_NS = 1 << 62
 
 
 class TapeClock:
@@ -26,7 +26,7 @@ class TapeClock:
     def __init__(self, tape: Tape) -> None:
         self.boot_id = tape.run.boot_id
         self._tape = tape
-        self._wall_ms = parse_rfc3339_ms(tape.run.start.get("started_at", str))
+        self._wall_ms = milliseconds(tape.run.start, "started_at")
         self._boot_ns = tape.run.start.get("started_ns", int)
         self._held = False
 
@@ -49,7 +49,7 @@ class TapeClock:
         return self._wall_ms
 
     async def sleep(self, seconds: float) -> None:
-        raise Differs(f"nobody sleeps in a replay, but {seconds} s were asked for")
+        raise self._tape.reel.fail(Differs(f"nobody sleeps in a replay, but {seconds} s were asked for"))
 
 
 class TapeResolver:
@@ -61,29 +61,24 @@ class TapeResolver:
         self._backoff_ms = backoff_ms
 
     async def resolve(self, host: str) -> Sequence[str]:
-        failed = self._tape.no_address(host)
-        if failed is not None:
-            return self._none(host, failed)
-        request = self._tape.request
-        if request is None:
-            raise Interrupted(f"the run ended before the address of {host} was known")
+        found = self._tape.no_address(host)
+        if found is not None:
+            return self._none(host, found)
+        request = self._tape.wanted_request(host)
         if request.host != host:
-            raise Differs(f"{request.place}: a request to {request.host} was next, and {host} is now")
+            raise self._tape.reel.fail(
+                Differs(f"{request.place}: a request to {request.host} was next, and one to {host} is now")
+            )
         return request.addresses
 
-    def _none(self, host: str, row: Row) -> Sequence[str]:
-        last = row.record["chain"][-1]
-        if row.record["reason"] == Reason.SPECIAL_ADDRESS:
-            return [last["ip"]]
-        temporary = last["error"] == Reason.DNS
+    def _none(self, host: str, found: Found) -> Sequence[str]:
+        if found.no_address is Reason.SPECIAL_ADDRESS:
+            return [found.ip or ""]
+        temporary = found.no_address is Reason.BACKOFF
         if temporary:
-            self._clock.hold(self._failed_ms(row))
+            until_ms = found.not_before_ms
+            self._clock.hold(found.when_ms if until_ms is None else until_ms - self._backoff_ms)
         raise ResolveError(host, "as recorded", temporary=temporary)
-
-    def _failed_ms(self, row: Row) -> int:
-        if "fetched_at" in row.record:
-            return parse_rfc3339_ms(row.get("fetched_at", str))
-        return parse_rfc3339_ms(row.get("not_before", str)) - self._backoff_ms
 
 
 class TapeLedger:
@@ -95,13 +90,7 @@ class TapeLedger:
         self._clock = clock
 
     async def claim(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed:
-        request = self._tape.request
-        if request is None:
-            raise LedgerStopped("the run ended while this claim waited")
-        if request.visit is None:
-            raise Differs(f"{request.place}: asked by another part of the crawl, which no replay has")
-        if not {f"host:{request.host}", f"ip:{request.ip}"} == set(pauses_ns):
-            raise Differs(f"{request.place}: {request.host} at {request.ip} was next, {sorted(pauses_ns)} are now")
+        request = self._tape.wanted_request(", ".join(sorted(pauses_ns)))
         self._clock.hold(request.claimed_ms, request.claimed_ns)
         return Claimed(Token(str(request.n)), request.claimed_ns, request.claimed_ns + hold_ns)
 
@@ -121,45 +110,52 @@ class TapeExchange:
 
     async def ask(self, permit: Permit, ip: str, octets: bytes, before_send: Callable[[], None]) -> Asked:
         """See exchange.Exchange."""
-        request = self._tape.take_request()
+        request = self._tape.take_request(permit.hop.url.text)
         settle = request.settle
-        if request.url != permit.hop.url.text or request.kind != permit.kind:
-            raise Differs(f"{request.place}: {request.kind} {request.url} was next, {permit.hop.url.text} is now")
         if settle is None:
             raise Interrupted("the run was killed while this request was under way")
-        if settle.sent_ns is not None:
-            self._clock.hold(boot_ns=settle.sent_ns)
-            before_send()
-        elif settle.status is None and settle.error is None:
-            self._too_late(before_send)
-        self._clock.hold(settle.ended_ms, settle.ended_ns)
-        if settle.status is None and settle.error is None:
+        try:
+            if settle.sent_ns is not None:
+                self._clock.hold(boot_ns=settle.sent_ns)
+                before_send()
+            elif request.came_to_nothing:
+                # The claim was over before the first octet, so it is now.
+                self._clock.hold(boot_ns=_TOO_LATE_NS)
+                before_send()
+        finally:
+            self._clock.hold(settle.ended_ms, settle.ended_ns)
+        if request.came_to_nothing:
             raise Interrupted("the run was stopped while this request was under way")
         return self._answer(request, settle)
 
-    def _too_late(self, before_send: Callable[[], None]) -> None:
-        """The claim was over before the first octet, so it is now."""
-        self._clock.hold(boot_ns=1 << 62)
-        before_send()
-
     def _answer(self, request: Request, settle: Settle) -> Asked:
         found = self._tape.brought_by(request)
-        has_body = found is not None and found.record["sha256"] is not None
+        if found is None and self._is_unknown(request, settle):
+            self._tape.cut = True
+            raise Interrupted("the run was killed before it wrote down what this request brought")
         return Asked(
             status=settle.status,
             headers=settle.headers,
-            body=self._body(found) if found is not None and has_body else b"",
-            clipped=has_body and found is not None and found.record.get("truncated", False),
+            body=b"" if found is None else self._body(found),
+            clipped=found is not None and found.kept.clipped,
             wire_bytes=settle.bytes,
-            flags=() if found is None else tuple(flag for flag in found.record.get("flags", ()) if flag in _WIRE_FLAGS),
+            flags=() if found is None else found.kept.flags,
             error=None if settle.error is None else Reason(settle.error),
             detail="as recorded",
         )
 
-    def _body(self, row: Row) -> bytes:
-        body = self._tape.evidence.true_body(row.get("sha256", str))
+    def _is_unknown(self, request: Request, settle: Settle) -> bool:
+        """Whether a run was killed between an answer with rules, whose pause may follow from them, and their record."""
+        with_rules = request.kind == "robots" and settle.error is None and wants_body(settle.status or 0)
+        return with_rules and self._tape.request is None and not self._tape.finished
+
+    def _body(self, found: Found) -> bytes:
+        sha256 = found.kept.sha256
+        if sha256 is None:
+            return b""
+        body = self._tape.reel.evidence.true_body(sha256)
         if body is None:
-            raise StoreError(f"{row.place}: bodies/{row.record['sha256']} is missing or changed")
+            raise self._tape.reel.fail(Differs(f"{found.row.place}: bodies/{sha256} is missing or changed"))
         return body
 
 

@@ -6,6 +6,7 @@ Judges nothing. Raises StoreError, with file and line, for what is no store of f
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,7 +172,7 @@ def _request(claim: Row, settle: Row | None) -> Request:
         url=claim.get("url", str),
         host=claim.get("host", str),
         ip=claim.get("ip", str),
-        addresses=tuple(claim.get("addresses", list)),
+        addresses=_addresses(claim),
         judged_ms=milliseconds(claim, "judged_at"),
         claimed_ms=milliseconds(claim, "claimed_at"),
         claimed_ns=claim.get("claimed_ns", int),
@@ -185,10 +186,31 @@ def _settle(row: Row) -> Settle:
         sent_ns=row.optional("sent_ns", int),
         ended_ms=milliseconds(row, "ended_at"),
         ended_ns=row.get("ended_ns", int),
-        pause_s=row.get("pause_s", float),
+        pause_s=_pause_s(row),
         pause_basis=row.get("pause_basis", str),
         status=row.optional("status", int),
         error=row.optional("error", str),
-        headers=tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in row.get("headers", list)),
+        headers=_headers(row),
         bytes=row.get("bytes", int),
     )
+
+
+def _addresses(claim: Row) -> tuple[str, ...]:
+    addresses = claim.get("addresses", list)
+    if not all(isinstance(address, str) for address in addresses):
+        raise claim.error(f"'addresses' is {addresses!r}, not a list of texts")
+    return tuple(addresses)
+
+
+def _pause_s(settle: Row) -> float:
+    pause_s = settle.get("pause_s", float)
+    if not 0 <= pause_s < math.inf:
+        raise settle.error(f"'pause_s' is {pause_s}, not a duration")
+    return pause_s
+
+
+def _headers(settle: Row) -> tuple[tuple[bytes, bytes], ...]:
+    try:
+        return tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in settle.get("headers", list))
+    except (AttributeError, TypeError, ValueError):
+        raise settle.error("'headers' is not a list of names and values") from None

@@ -14,14 +14,15 @@ import pytest
 from seaspider.commands.explain import _moment
 from seaspider.commands.words import ending_in_words
 from seaspider.core.records import Ending, Outcome, Reason
-from seaspider.core.robotsbook import RobotsBook, RobotsEntry
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.times import parse_rfc3339_ms, rfc3339_ms
 from seaspider.core.urls import normalise
 from seaspider.core.visits import Hop
 from seaspider.errors import StoreError, UsageFault
 from seaspider.explain import evidence, judgement
 from seaspider.explain.explanation import explain
-from seaspider.explainreport import as_object, as_text
+from seaspider.explain.report import as_object, as_text
 from seaspider.loopback import Answer, LoopbackWeb, demosite
 from seaspider.storereader import StoreReader
 from tests.commands.many import Case, run

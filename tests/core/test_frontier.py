@@ -19,7 +19,8 @@ from seaspider.core.frontier import (
 from seaspider.core.order import RoundRobin
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsanswer import RobotsAnswer, RobotsContext, conclude, unreachable
-from seaspider.core.robotsbook import RobotsBook, RobotsEntry
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsfile import RobotsFile, parse
 from seaspider.core.robotsstate import RobotsCause, RobotsPolicy, RobotsReason
 from seaspider.core.times import rfc3339_ms
@@ -759,3 +760,13 @@ def test_an_earlier_pause_is_looked_at_in_the_first_turn_only() -> None:
     world.answer_robots(world.turn())
     world.now_ms -= 1
     assert (world.page(), visit.kept) == (URL, False)
+
+
+def test_what_another_robots_txt_said_of_an_earlier_attempt_does_not_stay() -> None:
+    world, hop = World(), Hop(normalise("http://a.test/1"))
+    world.know("http://a.test", b"User-agent: *\nCrawl-delay: 3\nAllow: /1\n")
+    assert world.frontier.judge(hop, T0) is None
+    assert (hop.rule, hop.crawl_delay_s) == ("Allow: /1", 3.0)
+    world.know("http://a.test", 404)
+    assert world.frontier.judge(hop, T0 + 1) is None
+    assert hop == Hop(hop.url, decision=Decision.ALLOW, robots_id=2, judged_ms=T0 + 1)

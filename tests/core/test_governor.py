@@ -143,27 +143,24 @@ def test_which_exchanges_count_up(status: int | None, reason: Reason | None, exp
 
 
 def test_failures_in_a_row_are_counted_for_each_host() -> None:
-    backoffs = Backoffs(POLICY)
-    seen = [(backoffs.failures("a"), backoffs.backoff_ns("a"))]
-    for step in (429, None, 503, 404, 500, 200, 403):
-        if step is None:
-            backoffs.failed("a")
-        else:
-            backoffs.answered("a", step)
-        backoffs.failed("b")
-        seen.append((backoffs.failures("a"), backoffs.backoff_ns("a")))
-    assert seen == [(0, None), (1, 10), (2, 20), (3, 40), (0, None), (1, 10), (0, None), (0, None)]
-    assert (backoffs.failures("b"), backoffs.backoff_ns("b")) == (7, 300)
-    assert (backoffs.failures("c"), backoffs.backoff_ns("c")) == (0, None)
+    backoffs = Backoffs()
+    seen = [backoffs.failures("a")]
+    for status in (429, None, 503, 404, 500, 200, 403):
+        backoffs.ended("a", status, None)
+        backoffs.ended("b", None, Reason.RESET)
+        seen.append(backoffs.failures("a"))
+    assert seen == [0, 1, 2, 3, 0, 1, 0, 0]
+    assert (backoffs.failures("b"), backoffs.failures("c")) == (7, 0)
 
 
 def test_backoffs_are_those_of_the_rule() -> None:
-    backoffs, host = Backoffs(POLICY), HostState()
+    backoffs, host = Backoffs(), HostState()
     for status in (429, 503, 503, 200, 500, 429, 404, 502):
-        backoffs.answered("a", status)
+        backoffs.ended("a", status, None)
         host = on_answer(host, status, NOW, POLICY, None)
-        assert backoffs.failures("a") == host.failures
-        assert (backoffs.backoff_ns("a") or -NOW) + NOW == host.backoff_until_ns
+        failures = backoffs.failures("a")
+        assert failures == host.failures
+        assert (NOW + backoff_ns(failures, POLICY) if failures else 0) == host.backoff_until_ns
 
 
 # Longest idle

@@ -135,6 +135,23 @@ def test_a_cut_line_keeps_its_carriage_return(start):
     assert [item.line for item in read(long, b"\r", start)] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("rest", "items"),
+    [
+        (b"", []),
+        (b"# note", []),
+        (b"http://h.test/b", [rejected(2, " " * (MAX_TEXT_CHARS - 3) + "...", UrlReason.TOO_LONG)]),
+        (b"\r\nhttp://h.test/b", [Entry(3, normalise(B))]),
+    ],
+    ids=["blank", "comment", "url", "next-line"],
+)
+@pytest.mark.parametrize("step", [1000, MAX_LINE_BYTES + 20, 2 * MAX_LINE_BYTES])
+def test_what_follows_many_blanks_says_what_the_line_is(rest, items, step):
+    content = b"http://h.test/a\n" + b" " * (MAX_LINE_BYTES + 9) + rest
+    found = read(*(content[at : at + step] for at in range(0, len(content), step)))
+    assert found == [Entry(1, normalise(A)), *items]
+
+
 def test_a_line_without_end_is_not_kept():
     """Memory stays bounded: of one line of 64 MiB the reader never holds more than a few chunks."""
     chunk = b"a" * 65_536

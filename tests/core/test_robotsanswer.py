@@ -15,7 +15,8 @@ from seaspider.core.robotsanswer import (
     unreachable,
     wants_body,
 )
-from seaspider.core.robotsbook import RobotsBook, RobotsEntry, RobotsHop
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import RobotsEntry, RobotsHop
 from seaspider.core.robotsstate import RobotsCause, RobotsPolicy, RobotsReason, RobotsState
 from seaspider.core.urls import Url, normalise
 from seaspider.core.visits import Hop

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from seaspider.core.robotsbook import CLOCK_TOLERANCE_MS, RobotsBook, RobotsEntry, RobotsHop, RobotsRowError
+from seaspider.core.robotsbook import RobotsBook
+from seaspider.core.robotsentry import CLOCK_TOLERANCE_MS, RobotsEntry, RobotsHop, RobotsRowError
 from seaspider.core.robotsstate import RobotsCause, RobotsPolicy, RobotsReason, RobotsState
 
 ORIGIN = "https://a.test"

@@ -1,0 +1,70 @@
+"""`scrapy verify STORE`: whether a store proves the promises. Reads the store and nothing else, asks nobody."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from seaspider.commands import edge
+from seaspider.errors import ExitCode, StoreError, UsageFault
+from seaspider.verify.report import as_object, as_text
+from seaspider.verify.verification import verify
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "[options] <store>"
+
+    def short_desc(self) -> str:
+        return "Prove from a store alone that its crawl kept the promises, or show where it did not"
+
+    def long_desc(self) -> str:
+        return (
+            "Read a store and check the promises P1 to P6 one by one: each is proven, or refuted with the first line "
+            "that contradicts it. Prints the verdict of each run, what could not be proven, and the digest of the "
+            "records. Nobody is asked and nothing is written. Exit code 0: proven; 1: refuted; 2: no store that can be "
+            "read, or a queue that cannot."
+        )
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--queue", metavar="FILE", help="also compare each line of the queue with its fate")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError
+        with edge.one_line(self):
+            if not args[0]:
+                raise UsageFault("the store: must name a folder")
+            _check_idle(Path(args[0]))
+            try:
+                found = verify(Path(args[0]), opts.queue)
+            except StoreError as error:
+                raise UsageFault(_in_folder(args[0], str(error))) from error
+            print(json.dumps(as_object(found)) if opts.json else as_text(found))
+            self.exitcode = ExitCode.INTERNAL if found.refuted else ExitCode.DONE
+
+
+def _check_idle(folder: Path) -> None:
+    """Raises UsageFault while a crawl is at work in the store: its files tell of different moments then."""
+    with suppress(OSError), (folder / "lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageFault(f"{folder}: a crawl is at work in it; verify it when that has ended") from None
+
+
+def _in_folder(folder: str, text: str) -> str:
+    """The message with the place as the user would find it: some name the file in the store only."""
+    whole = str(Path(folder))
+    return text if text.startswith(whole) else f"{whole}/{text}"

@@ -1,0 +1,67 @@
+"""What stands in a queue for URLs of which the store tells only that they are there.
+
+A visit that was cut short before its first page request has no line with its URL, but its robots.txt may have been
+asked; and a link to a URL of the queue was no news, though that URL never had its turn. Neither is in any record of
+its run, so what stands for it is never written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from seaspider.core.links import LinkReason
+from seaspider.core.queue import Entry, Skipped
+from seaspider.core.records import File
+from seaspider.core.urls import Url, normalise
+from seaspider.replay.found import url_of
+from seaspider.replay.recordedqueue import RecordedQueue
+from seaspider.replay.reel import whole
+from seaspider.verify.evidence import Evidence, RunInfo
+
+_NO_LINE = 0
+"""No record tells the line, and none needs it."""
+
+
+def with_stand_ins(queue: RecordedQueue, evidence: Evidence, run: RunInfo) -> RecordedQueue:
+    """The queue with an entry for each such URL, where its turn comes when it came. Raises StoreError."""
+    lines = list(queue.lines)
+    numbers = _visit_numbers(evidence, run.number)
+    begun = set(_begun(evidence, run.number, set(numbers.values())))
+    for visit, origin in sorted(begun):
+        place = next((place for place, line in enumerate(lines) if _is_after(line, origin, visit, numbers)), len(lines))
+        lines.insert(place, Entry(_NO_LINE, normalise(f"{origin}/.not-recorded-{visit}")))
+    linked = _linked(evidence, {line.url.text for line in queue.lines if isinstance(line, Entry)})
+    lines += [Entry(_NO_LINE, url) for url in linked]
+    return replace(queue, lines=tuple(lines), missing=max(0, queue.missing - len(begun) - len(linked)))
+
+
+def _is_after(line: Entry | Skipped, origin: str, visit: int, numbers: dict[str, int]) -> bool:
+    """Whether a line is of this origin and had its first turn after this visit, or none."""
+    return isinstance(line, Entry) and line.url.origin == origin and numbers.get(line.url.text, visit) >= visit
+
+
+def _visit_numbers(evidence: Evidence, run: int) -> dict[str, int]:
+    """URL -> number of its visit, as far as a run tells."""
+    rows = (row for file in (File.INTENTS, File.PAGES) for row in evidence.rows(file))
+    return {row.get("url", str): row.get("visit", int) for row in rows if row.get("run", int) == run}
+
+
+def _begun(evidence: Evidence, run: int, told: set[int]) -> Iterator[tuple[int, str]]:
+    """The visits of a run that have no line of their own, and the origin whose robots.txt was asked for them."""
+    for request in whole(evidence.requests()):
+        if request.run == run and request.visit is not None and request.visit not in told:
+            told.add(request.visit)
+            yield request.visit, normalise(request.url).origin
+
+
+def _linked(evidence: Evidence, known: set[str]) -> list[Url]:
+    """URLs a link to which was no news, though nothing else in the store tells of them."""
+    known |= {row.get("url", str) for row in evidence.rows(File.PAGES)}
+    linked: dict[str, Url] = {}
+    for row in evidence.rows(File.LINKS):
+        if row.get("followed", bool):
+            known.add(row.get("url", str))
+        elif row.optional("reason", str) == LinkReason.DUPLICATE:
+            linked[row.get("url", str)] = url_of(row)
+    return [url for text, url in linked.items() if text not in known]

@@ -1,0 +1,181 @@
+"""P2: each request is recorded, numbered, went to an address that may be asked, in time, and is what the records say.
+
+A request without a trace in requests.jsonl leaves one in what its answer made of robots.jsonl and pages.jsonl; so each
+answer there must have its request, and each request its place there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from seaspider.core.addresses import choose
+from seaspider.core.records import Reason
+from seaspider.core.redirects import location_text
+from seaspider.core.urls import UrlError, normalise
+from seaspider.journal import Row
+from seaspider.verify import walk
+from seaspider.verify.evidence import Evidence, Request, Settle
+from seaspider.verify.facts import Asked, Check, PageLine, RobotsLine, Run, Visit, Waiting, contradiction
+from seaspider.verify.proof import Proof, Refuted
+from seaspider.verify.robots import Entry
+
+_CHOICES_KEPT = 10_000
+
+
+def prove(evidence: Evidence) -> Proof:
+    return walk.prove(evidence, [OneDoor()])[0]
+
+
+class OneDoor(Check):
+    promise: ClassVar[str] = "P2"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._run: Run
+        self._last: Request | None = None
+        self._choices: dict[tuple[str, ...], str] = {}
+        self._unsettled = 0
+
+    def run_starts(self, run: Run) -> None:
+        self._run, self._last = run, None
+        self._choices.clear()
+
+    # --- a request by itself ---
+
+    def asked(self, request: Request, page: Asked | None, visit: Visit | None) -> None:
+        self.checked["requests"] += 1
+        last, self._last = self._last, request
+        number = 0 if last is None else last.n
+        contradiction(request.n == number + 1, request.place, f"request {request.n} follows request {number}")
+        if last is not None and last.settle is None:
+            raise Refuted(last.place, f"request {last.n} has no settle line, but others follow it")
+        contradiction(request.kind in ("robots", "page"), request.place, f"kind is {request.kind!r}")
+        _check_url(request)
+        chosen = self._chosen(request)
+        contradiction(request.ip == chosen, request.place, f"ip is {request.ip}, its addresses give {chosen}")
+        if request.settle is not None:
+            self._check_settle(request, request.settle)
+
+    def _chosen(self, request: Request) -> str:
+        """Raises Refuted if one of the addresses may not be asked."""
+        if request.addresses not in self._choices:
+            try:
+                chosen = choose(request.addresses, self._run.terms.networks)
+            except ValueError as error:
+                raise Refuted(request.place, str(error)) from error
+            if len(self._choices) >= _CHOICES_KEPT:
+                self._choices.clear()
+            self._choices[request.addresses] = chosen
+        return self._choices[request.addresses]
+
+    def _check_settle(self, request: Request, settle: Settle) -> None:
+        contradiction(request.claimed_ns <= settle.ended_ns, settle.place, "ends before its claim")
+        if settle.sent_ns is None:
+            contradiction(settle.status is None, settle.place, "has an answer, but nothing was sent")
+            return
+        in_turn = request.claimed_ns <= settle.sent_ns <= settle.ended_ns
+        contradiction(in_turn, settle.place, "sent_ns is not between its claim and its end")
+        held = settle.sent_ns <= request.claimed_ns + self._run.terms.hold_ns
+        contradiction(held, settle.place, "was sent after its claim was over")
+
+    # --- and what came of it ---
+
+    def robots(self, line: RobotsLine, requests: Sequence[Request | None], entry: Entry, before: Entry | None) -> None:
+        for number, (hop, request) in enumerate(zip(line.entry.chain, requests, strict=True)):
+            if not line.was_asked(number):
+                continue
+            if request is None:
+                lost = line.may_be_lost(self._run, self._last)
+                contradiction(lost, line.place, f"{hop.url} was answered, but no request is recorded")
+                continue
+            self.checked["hops"] += 1
+            _check_hop(line.place, hop.url, (hop.ip, hop.status, hop.location, hop.error), request)
+
+    def page(self, line: PageLine, visit: Visit, kept_from: Waiting | None) -> None:
+        asked = [each.request for each in visit.asked]
+        if kept_from is not None:
+            for request in asked:
+                raise Refuted(request.place, f"{line.place} keeps an earlier record, as if nothing had been asked")
+            return
+        count = f"attempts is {line.attempts}, requests.jsonl has {len(asked)} for the pages of visit {line.visit}"
+        contradiction(len(asked) == line.attempts, line.place, count)
+        last: Request | None = None
+        for hop in line.chain:
+            url = hop.get("url", str)
+            last = None
+            while asked and asked[0].url == url:
+                last = asked.pop(0)
+            self._check_page_hop(line, hop, last, ends=hop is line.chain[-1])
+        for request in asked:
+            raise Refuted(request.place, f"is for {request.url}, which is no next hop in the chain at {line.place}")
+        self._check_page(line, last)
+
+    def _check_page_hop(self, line: PageLine, hop: Row, request: Request | None, *, ends: bool) -> None:
+        url, ip, error = hop.get("url", str), hop.optional("ip", str), hop.optional("error", str)
+        status, location = hop.optional("status", int), hop.optional("location", str)
+        if request is None:
+            nothing = status is None and location is None and error in (None, Reason.DNS)
+            contradiction(nothing, line.place, f"{url} was answered, but no request is recorded")
+            return
+        self.checked["hops"] += 1
+        if request.settle is not None and ends and error == Reason.DNS:
+            error = request.settle.error  # its name was not found when it was to be asked once more
+        if ends and line.ending.reason is Reason.SPECIAL_ADDRESS:
+            ip = request.ip
+        _check_hop(line.place, url, (ip, status, location, error), request)
+
+    def _check_page(self, line: PageLine, last: Request | None) -> None:
+        row = line.row
+        if not line.chain:
+            raise Refuted(line.place, "has no hop in its chain")
+        hop = line.chain[-1]
+        same = (row.optional("status", int), row.get("final_url", str)) == (hop.record["status"], hop.record["url"])
+        contradiction(same, line.place, "status and final_url are not those of its last hop")
+        octets = None if last is None or last.settle is None else last.settle.bytes
+        contradiction(row.optional("bytes", int) == octets, line.place, f"bytes is {row.record['bytes']}, not {octets}")
+
+    # --- the end ---
+
+    def run_ends(self, run: Run, visits: Sequence[Visit], fetches: Sequence[Request]) -> None:
+        last = self._last
+        if last is not None and last.settle is None:
+            contradiction(not run.ended, last.place, f"request {last.n} has no settle line, but its run ended")
+            self._unsettled += 1
+        if run.ended:
+            counts = Row(run.end.place, run.end.get("counts", dict))
+            number = 0 if last is None else last.n
+            recorded = counts.get("requests", int)
+            contradiction(recorded == number, run.end.place, f"{recorded} requests are counted, {number} are recorded")
+
+    def store_ends(self) -> None:
+        if self._unsettled:
+            self.notes.append(
+                f"{self._unsettled} requests were in flight when their run was killed; they count as sent"
+            )
+
+
+def _check_url(request: Request) -> None:
+    try:
+        url = normalise(request.url)
+    except UrlError as error:
+        raise Refuted(request.place, str(error)) from error
+    contradiction(url.text == request.url, request.place, f"{request.url} is not as it is sent: {url.text}")
+    contradiction(url.host == request.host, request.place, f"host is {request.host}, the URL's is {url.host}")
+
+
+def _check_hop(
+    place: str, url: str, found: tuple[str | None, int | None, str | None, str | None], request: Request
+) -> None:
+    """`found`: ip, status, location and error as a chain has them."""
+    settle = request.settle
+    if settle is None:
+        raise Refuted(place, f"{url} has an end, but its request at {request.place} has none")
+    true = (request.ip, settle.status, _location(settle), settle.error)
+    for name, value, other in zip(("ip", "status", "location", "error"), found, true, strict=True):
+        contradiction(value == other, place, f"{name} of {url} is {value!r}, at {settle.place} it is {other!r}")
+
+
+def _location(settle: Settle) -> str | None:
+    values = dict.fromkeys(value for key, value in settle.headers if key.lower() == b"location")
+    return ", ".join(map(location_text, values)) if values else None

@@ -1,0 +1,63 @@
+"""All checks over one store, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seaspider.errors import StoreError
+from seaspider.verify import orderproof, shape, walk
+from seaspider.verify.allowed import Allowed
+from seaspider.verify.digest import digest
+from seaspider.verify.evidence import Evidence
+from seaspider.verify.hops import Hops
+from seaspider.verify.nothinglost import NothingLost
+from seaspider.verify.onedoor import OneDoor
+from seaspider.verify.pauses import Pauses
+from seaspider.verify.proof import Counterexample, Proof
+from seaspider.verify.queuefate import Queue
+from seaspider.verify.verdicts import RunVerdict, Verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """`proofs`: P1 to P6 in order. `notes`: by promise, what could not be proven, and why."""
+
+    store: str
+    proofs: Mapping[str, Proof]
+    notes: Mapping[str, Sequence[str]]
+    verdicts: Sequence[RunVerdict]
+    digest: str
+
+    @property
+    def refuted(self) -> bool:
+        return not all(proof.holds for proof in self.proofs.values())
+
+
+def verify(folder: Path, queue: str | None = None) -> Verification:
+    """Raises StoreError for what is no store, and QueueFileError."""
+    file = None if queue is None else Queue(queue)
+    evidence = Evidence(folder)
+    verdicts = Verdicts()
+    checks = (Allowed(evidence), OneDoor(), Pauses(), Hops(), NothingLost(evidence, file))
+    walk.prove(evidence, (*checks, verdicts))
+    proofs = {check.promise: check.proof() for check in checks}
+    notes = {check.promise: tuple(check.notes) for check in checks if check.notes}
+    runs = tuple(verdicts.runs)
+    # What they remember of the store is not needed any more, and the next needs as much.
+    del checks, verdicts
+    proofs["P5"] = _order(evidence, refuted=not all(proof.holds for proof in proofs.values()))
+    ordered = {promise: proofs[promise] for promise in sorted(proofs)}
+    return Verification(str(folder), ordered, notes, runs, digest(evidence, shape.check))
+
+
+def _order(evidence: Evidence, *, refuted: bool) -> Proof:
+    """P5. What it cannot read in a store that is `refuted` already is no reason to say nothing of that."""
+    try:
+        return orderproof.prove(evidence)
+    except StoreError as error:
+        if not refuted:
+            raise
+        place, _, why = str(error).partition(": ")
+        return Proof("P5", {}, Counterexample(place, why))
