@@ -19,6 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FileFeedStorage
 
 from seaspider.extension import Seaspider
+from seaspider.terminal import shown
 
 logger = logging.getLogger(__name__)
 
@@ -114,4 +115,15 @@ class StdoutStorage(FileStorage):
 
     def _opened(self) -> io.FileIO:
         sys.stdout.flush()
-        return io.FileIO(sys.stdout.fileno(), "wb", closefd=False)
+        kind = _Terminal if sys.stdout.isatty() else io.FileIO
+        return kind(sys.stdout.fileno(), "wb", closefd=False)
+
+
+class _Terminal(io.FileIO):
+    """What servers said is in a feed."""
+
+    def write(self, data: Any, /) -> int:
+        rest = shown(bytes(data))
+        while rest:
+            rest = rest[super().write(rest) :]
+        return memoryview(data).nbytes

@@ -51,7 +51,7 @@ def complete(settings: BaseSettings) -> None:
 
 
 def check(settings: BaseSettings, store: Path) -> None:
-    """Raises SettingError for a feed that lies in the store's folder, cannot be written, or would be no longer valid."""
+    """Raises SettingError for a feed that lies in the store, cannot be written, or would not be valid any more."""
     for uri, feed in _feeds(settings).items():
         path = _path(str(uri))
         if path is None:

@@ -130,6 +130,8 @@ def _read_pages(store: Journal, history: History) -> dict[VisitKey, int]:
     for row in _rows(store, File.PAGES, history):
         url, outcome = row.get("url", str), _ending(row).outcome
         depths[_key(row)] = row.get("depth", int)
+        if not outcome.final:
+            _url(row, "final_url")  # names the host that `deferred` tells of
         history.ended(url, outcome, {} if outcome.final else {key: row.get(key, object) for key in _PAGE_KEYS})
         if outcome is Outcome.STORED and row.get("status", int) == 403:
             history.forbidden.append((_url(row, "final_url").host, _ms(row, "ended_at")))

@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 _BLOCK_BYTES = 65_536
 _SHOWN_BYTES = 80
+_SHOWN_CHARS = 500
 _BEGINNING = to_line({}).rstrip(b"}\n")  # of every line: {"v":1
 
 
@@ -50,7 +51,9 @@ class Row:
         return None if key in self.record and self.record[key] is None else self.get(key, kind)
 
     def error(self, why: str) -> StoreError:
-        return StoreError(f"{self.place}: {why}")
+        """The complaint about this row; `why` may hold a value of any length and is cut."""
+        shown = why if len(why) <= _SHOWN_CHARS else why[:_SHOWN_CHARS] + "..."
+        return StoreError(f"{self.place}: {shown}")
 
 
 class JournalFile:
@@ -178,12 +181,14 @@ def _after_line_feed(file: BinaryIO, end: int) -> int:
 
 def _row(place: str, line: bytes) -> Row:
     try:
-        record = json.loads(line)
+        # Decoded here: from bytes json would take UTF-16 and UTF-32, too.
+        record = json.loads(line.decode())
     except (RecursionError, ValueError):
         raise StoreError(f"{place}: not a JSON line: {line[:_SHOWN_BYTES]!r}") from None
     if not isinstance(record, dict):
         raise StoreError(f"{place}: not a JSON object: {line[:_SHOWN_BYTES]!r}")
-    if record.get("v") != FORMAT:
-        found = repr(record["v"]) if "v" in record else "not named"
+    version = record.get("v")
+    if version != FORMAT or type(version) is not int:  # true and 1.0 equal 1
+        found = repr(version)[:_SHOWN_BYTES] if "v" in record else "not named"
         raise StoreError(f"{place}: format {found}; this version of Seaspider reads format {FORMAT}")
     return Row(place, record)

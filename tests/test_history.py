@@ -233,6 +233,8 @@ BAD = [
     ("pages", page(A, "failed"), "failed does not go with reason None"),
     ("pages", WAITING | {"not_before": None}, "deferred/backoff without a 'not_before'"),
     ("pages", WAITING | {"not_before": "soon"}, "'not_before': not a time of the store"),
+    ("pages", WAITING | {"final_url": None}, "'final_url' is None, not of type str"),
+    ("pages", WAITING | {"final_url": "a.test"}, "'final_url': not a usable URL (missing-scheme): 'a.test'"),
     ("pages", page(A, status=403, ended_at="then"), "'ended_at': not a time of the store"),
     ("pages", page(A, status=403, final_url="a.test"), "'final_url': "),
 ]

@@ -110,6 +110,10 @@ NOT_OURS = [
     (b'{"run":1}\n', "format not named; this version of Seaspider reads format 1"),
     (b'{"v":2,"run":1}\n', "format 2; this version of Seaspider reads format 1"),
     (b'{"v":"1"}\n', "format '1'; this version of Seaspider reads format 1"),
+    (b'{"v":true}\n', "format True; this version of Seaspider reads format 1"),
+    (b'{"v":1.0}\n', "format 1.0; this version of Seaspider reads format 1"),
+    (b'\xef\xbb\xbf{"v":1}\n', "not a JSON line: b'\\xef\\xbb\\xbf{\"v\":1}\\n'"),
+    ('{"v":1}\n'.encode("utf-16-be"), "not a JSON line: " + repr('{"v":1}\n'.encode("utf-16-be"))),
     (b'{"v":null}\n', "format None; this version of Seaspider reads format 1"),
 ]
 
@@ -141,6 +145,19 @@ def test_a_value_is_taken_by_key_and_type():
         with pytest.raises(StoreError) as caught:
             take()
         assert str(caught.value) == f"a.jsonl:7: {why}"
+
+
+def test_a_complaint_is_short_whatever_the_row_holds(tmp_path):
+    path = tmp_path / "a.jsonl"
+    assert str(Row("a.jsonl:7", {"n": "x" * 10_000}).error("y" * 501)) == "a.jsonl:7: " + "y" * 500 + "..."
+    with pytest.raises(StoreError) as caught:
+        Row("a.jsonl:7", {"n": "x" * 10_000}).get("n", int)
+    assert str(caught.value) == "a.jsonl:7: 'n' is '" + "x" * 492 + "..."
+    path.write_bytes(b'{"v":"' + b"x" * 10_000 + b'"}\n')
+    with pytest.raises(StoreError) as caught:
+        list(journal.read(path))
+    reads = "this version of Seaspider reads format 1"
+    assert str(caught.value) == f"{path}:1: format '" + "x" * 79 + f"; {reads}"
 
 
 # --- torn ends ---

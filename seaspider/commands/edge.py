@@ -24,6 +24,7 @@ from seaspider.config import Config
 from seaspider.core.credentials import without_userinfo_anywhere
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.errors import ExchangeFailed, ExitCode, SeaspiderError, SettingError, UsageFault
+from seaspider.terminal import printable
 
 _OPENING = "scrapy.utils.log"
 """The logger of what Scrapy says about itself when its process is made: versions, reactor."""
@@ -83,8 +84,8 @@ def _exit_code(error: Exception) -> ExitCode:
 
 def say(command: ScrapyCommand, text: object) -> None:
     """One line on standard error, whatever characters are in it."""
-    printable = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
-    print(f"scrapy {command.__module__.rpartition('.')[2]}: {printable}", file=sys.stderr, flush=True)
+    name = command.__module__.rpartition(".")[2]
+    print(f"scrapy {name}: {printable(str(text))}", file=sys.stderr, flush=True)
 
 
 def usable_url(text: str) -> Url:

@@ -19,6 +19,7 @@ from seaspider.commands import edge
 from seaspider.commands.words import why_not
 from seaspider.errors import ExitCode, Interrupted, RunFailed, VisitStopped
 from seaspider.extension import Seaspider
+from seaspider.terminal import shown
 
 
 class Command(fetch.Command):
@@ -48,14 +49,14 @@ class Command(fetch.Command):
         """Prints the body, or the headers of the request and of the answer."""
         self.exitcode = ExitCode.DONE
         if not headers:
-            sys.stdout.buffer.write(response.body + b"\n")
+            _write(response.body + b"\n")
             return
         assert response.request
         for mark, lines in ((b">", response.request.headers), (b"<", response.headers)):
             for name, values in lines.items():
-                sys.stdout.buffer.writelines(mark + b" " + name + b": " + value + b"\n" for value in values)
+                _write(b"".join(mark + b" " + name + b": " + value + b"\n" for value in values))
             if mark == b">":
-                sys.stdout.buffer.write(b">\n")
+                _write(b">\n")
 
     def explain(self, failure: Failure) -> None:
         """Says why nothing was fetched."""
@@ -68,6 +69,11 @@ class Command(fetch.Command):
             edge.say(self, f"{url} was not fetched: {why_not(Seaspider.of(self.crawler).run, url, error.ending)}")
         else:
             edge.say(self, error)
+
+
+def _write(octets: bytes) -> None:
+    """To standard output: as they came, but for a terminal."""
+    sys.stdout.buffer.write(shown(octets) if sys.stdout.isatty() else octets)
 
 
 def _asking_for(request: Request, base: type[Spider]) -> type[Spider]:

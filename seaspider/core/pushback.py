@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from seaspider.core.governor import BackoffPolicy, backoff_ns
-from seaspider.core.httpfields import retry_after_s
+from seaspider.core.httpfields import DELTA_MAX_S, retry_after_s
 from seaspider.core.times import MS_PER_S, NS_PER_S
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -21,8 +21,9 @@ _NOTHING = re.compile(r"0+")
 # Commas and semicolons inside a quoted name separate nothing; a quote that is never closed swallows the rest.
 _PIECE = re.compile(r'[,;]|(?:[^,;"]|"(?:[^"\\]|\\.)*"?)+')
 
-# Some servers send the moment in seconds since the epoch instead of the seconds until then: no window is 31 years long.
-_A_MOMENT_S = 1_000_000_000
+# Some servers send the moment instead of the seconds until then, in seconds since the epoch or in milliseconds: no
+# window is 31 years long. More digits are no moment of our time.
+_MOMENT = re.compile(r"0*([1-9][0-9]{9}|[1-9][0-9]{12})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,11 @@ def _used_up(limit: dict[str, str]) -> bool:
 
 def _seconds_until(reset: str, now_ms: int) -> int | None:
     """Digits, or a date; read like a line of Retry-After."""
-    seconds = retry_after_s([reset], (), now_ms)
-    if seconds is None or seconds < _A_MOMENT_S:
-        return seconds
-    return max(0, -((now_ms - seconds * MS_PER_S) // MS_PER_S))  # rounded up
+    moment = _MOMENT.fullmatch(reset.strip(" \t"))
+    if moment is None:
+        return retry_after_s([reset], (), now_ms)
+    moment_ms = int(moment[1]) * (MS_PER_S if len(moment[1]) == 10 else 1)
+    return min(max(0, -((now_ms - moment_ms) // MS_PER_S)), DELTA_MAX_S)  # rounded up
 
 
 def _texts(headers: Headers, name: bytes) -> list[str]:

@@ -67,8 +67,7 @@ def of_page(row: Row) -> Found:
     return Found(
         row=row,
         visit=row.get("visit", int),
-        # A record kept of an earlier run holds that one's times in its chain; it was judged at its first turn.
-        when_ms=started_ms if judged_ms is None or not started_ms <= judged_ms <= ended_ms else judged_ms,
+        when_ms=started_ms if judged_ms is None or _is_kept(judged_ms, started_ms, ended_ms) else judged_ms,
         not_before_ms=None if row.optional("not_before", str) is None else milliseconds(row, "not_before"),
         kept=Kept(
             sha256=row.optional("sha256", str) if stored else None,
@@ -89,6 +88,12 @@ def of_robots(row: Row) -> Found:
         kept=Kept(None if renewed else row.optional("sha256", str), row.get("truncated", bool)),
         **_of_hop(row, _last_hop(row)),
     )
+
+
+def _is_kept(judged_ms: int, started_ms: int, ended_ms: int) -> bool:
+    """Whether a page record is one of an earlier run, kept: its chain holds that run's times, so it was judged at its
+    first turn. If it ends before it starts, somebody set the clock meanwhile."""
+    return started_ms <= ended_ms and not started_ms <= judged_ms <= ended_ms
 
 
 def url_of(row: Row) -> Url:

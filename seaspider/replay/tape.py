@@ -14,7 +14,8 @@ from seaspider.errors import Interrupted
 from seaspider.replay.differences import Differs, compare
 from seaspider.replay.found import Found
 from seaspider.replay.reel import LINES, Line, Reel
-from seaspider.verify.evidence import Request, RunInfo
+from seaspider.replay.steps import Seen, Steps
+from seaspider.verify.evidence import Request, RunInfo, milliseconds
 
 _STARTED = ("started_at", "started_ns", "boot_id")
 
@@ -26,6 +27,8 @@ class Tape:
         self.run = run
         self.reel = reel
         self.cut = False
+        began = Seen(milliseconds(run.start, "started_at"), run.start.get("started_ns", int))
+        self._steps = Steps(began, _end_of(self.request) or began, began.wall_ms)
 
     def line(self, file: File) -> Line | None:
         """The line that comes next in a file; None if the run wrote no more."""
@@ -121,6 +124,8 @@ class Tape:
         """The request that comes next, which is under way now. Raises as wanted_request()."""
         request = self.wanted_request(whom)
         self.reel.take(self.reel.requests)
+        now = _end_of(request) or self._steps.before
+        self._steps = Steps(now, _end_of(self.request) or now, request.judged_ms)
         return request
 
     def brought_by(self, request: Request) -> Found | None:
@@ -137,7 +142,9 @@ class Tape:
         """When the turn that comes next was judged, wall clock; None if there is none."""
         request, ends = self.request, (self._found(File.PAGES), self._found(File.ROBOTS))
         times = [found.when_ms for found in ends if found is not None]
-        return min([*times, request.judged_ms] if request is not None else times, default=None)
+        return min(
+            [*times, request.judged_ms] if request is not None else times, key=self._steps.in_order, default=None
+        )
 
     # --- names ---
 
@@ -145,8 +152,18 @@ class Tape:
         """The record of pages or robots.txt that says next, before any request, that a host had no usable address."""
         ends = (self._found(File.ROBOTS), self._found(File.PAGES))
         failed = [found for found in ends if found is not None and found.host == host and found.no_address]
-        first = min(failed, key=lambda found: found.when_ms, default=None)
-        request = self.request
-        if first is None or (request is not None and request.host == host and request.judged_ms < first.when_ms):
+        first = min(failed, key=lambda found: self._steps.in_order(found.when_ms), default=None)
+        if first is None or self._is_before(self.request, host, first.when_ms):
             return None
         return first
+
+    def _is_before(self, request: Request | None, host: str, when_ms: int) -> bool:
+        """Whether a request to the host was judged before that time."""
+        if request is None or request.host != host:
+            return False
+        return self._steps.in_order(request.judged_ms) < self._steps.in_order(when_ms)
+
+
+def _end_of(request: Request | None) -> Seen | None:
+    settle = None if request is None else request.settle
+    return None if settle is None else Seen(settle.ended_ms, settle.ended_ns)

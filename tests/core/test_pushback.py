@@ -96,6 +96,12 @@ LIMITS: dict[str, tuple[list[tuple[str, str]], int | None]] = {
     "only-nothing-left": ([("RateLimit-Remaining", "0")], None),
     "a-moment-instead-of-seconds": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "1796015900")], 44),
     "a-moment-gone-by": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "1796015856")], 0),
+    "a-moment-after-2038": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "2147483649")], 351_467_793),
+    "a-moment-in-milliseconds": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "1796015900124")], 45),
+    "digits-that-are-no-moment": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "9" * 400)], DELTA_MAX_S),
+    "a-date-32-years-ahead": (
+        [("RateLimit-Remaining", "0"), ("RateLimit-Reset", "Mon, 30 Nov 2058 05:17:37 GMT")], 1_009_843_201
+    ),
     "a-date": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "Mon, 30 Nov 2026 05:18:36 GMT")], 60),
     "not-the-fields-of-one-vendor": ([("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "50")], None),
 }

@@ -94,8 +94,8 @@ def test_a_date_that_is_read_is_the_one_that_the_standard_library_reads(budget) 
         whole = date(second, form)
         text = whole[:at] + put + whole[at + len(put) :]
         found = parse_http_date(text, now_ms)
-        # A leap second, and years of two digits, it reads in its own way.
-        assume(found is not None and ":60" not in text and "-" not in text)
+        # A leap second, years of two digits and those below 100 it reads in its own way.
+        assume(found is not None and ":60" not in text and "-" not in text and found >= -59_000_000_000_000)
         moment = parsedate_to_datetime(text)
         assert found == (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
 
@@ -139,7 +139,7 @@ def test_a_limit_is_restored_no_earlier_than_it_says(budget) -> None:
         wait_s = min(seconds_up(at_s * MS_PER_S - now_ms), DELTA_MAX_S)
         if 0 <= offset_s < 10**9:
             assert rate_limit_s(spell(offset_s), now_ms) == offset_s
-        if at_s >= 10**9:
+        if 10**9 <= at_s < 10**10:
             assert rate_limit_s(spell(at_s), now_ms) == wait_s
             assert rate_limit_s(spell(at_s * MS_PER_S), now_ms) == wait_s
         if at_s >= 0:

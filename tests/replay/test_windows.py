@@ -1,7 +1,4 @@
-"""Moments at which a replay could judge otherwise than the crawl: on both sides of the end of a block.
-
-The crawl's wall clock stands still at a moment that is chosen from its first run's records.
-"""
+"""Moments at which a replay could judge otherwise than the crawl: at the end of a block, and when the clock was set."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.loopback import Answer, LoopbackWeb
 from tests.replay.replaying import NO_SOCKET, Ground, records
+from tests.replay import sites
 from tests.replay.sites import FREE
 
 BLOCK_S = 100
@@ -32,6 +30,22 @@ ENDINGS = {
     "in-the-last-millisecond": ["stored", "blocked", "blocked"],
     "when-it-is-over": ["stored", "blocked", "stored"],
 }
+
+# Somebody sets the wall clock, in the middle of the crawl.
+SET = """
+from seaspider.clock import SystemClock
+_wall_ms, _looks = SystemClock.wall_ms, []
+def wall_ms(self):
+    _looks.append(self)
+    return _wall_ms(self) + ({by_ms} if len(_looks) > 120 else 0)
+SystemClock.wall_ms = wall_ms
+"""
+HOUR_MS = 3_600_000
+# Twin: what comes first by the wall clock comes first.
+BY_THE_WALL_CLOCK = """
+from seaspider.replay.steps import Steps
+Steps.in_order = lambda self, wall_ms: wall_ms
+"""
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +77,19 @@ def test_a_block_ends_when_it_ended(ground: Ground, blocked: dict[str, Path], na
 def test_twin_with_its_own_times_a_block_ends_too_soon(ground: Ground, blocked: dict[str, Path]) -> None:
     found = ground.replay(blocked["in-the-last-millisecond"], sabotage=NO_SOCKET + OWN_TIMES)
     found.differs("run 2 has no further line of intents.jsonl, and would now: ")
+
+
+@pytest.mark.parametrize("by_ms", [-HOUR_MS, HOUR_MS], ids=["back", "forward"])
+def test_a_clock_that_is_set_in_the_middle(ground: Ground, tmp_path: Path, by_ms: int) -> None:
+    web, store = sites.rich(), tmp_path / "store"
+    plan = web.runs[0]
+    with LoopbackWeb(web.routes, names=web.names) as servers:
+        lines, sabotage = sites.lines_of(plan, servers.port), SET.format(by_ms=by_ms)
+        ended = ground.crawl(lines, store, names=web.names, arguments=plan.arguments, sabotage=sabotage)
+        assert ended.exit == 3, ended.text
+    start, end = records(store, File.MANIFEST)
+    past_ms = parse_rfc3339_ms(end["ended_at"]) - parse_rfc3339_ms(start["started_at"])
+    assert abs(past_ms - by_ms) < HOUR_MS / 2
+    ground.replay(store).check()
+    twin = ground.replay(store, sabotage=NO_SOCKET + BY_THE_WALL_CLOCK)
+    assert twin.done.exit == (1 if by_ms < 0 else 0)
