@@ -15,6 +15,7 @@ from typing import Any, Final
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
+from seaspider.core.credentials import HIDDEN
 from seaspider.errors import SettingError
 from settings import base
 
@@ -55,12 +56,13 @@ _NOT_SET: Final = {
     "DOWNLOAD_SLOTS": "the door paces every request: use SEASPIDER_INTERVAL",
     "DOWNLOAD_BIND_ADDRESS": "there is one way out",
 }
+_SECRET: Final = "no secrets to strangers"
 # What a request may not carry, whatever it is set to.
 _NOT_A_DEFAULT_HEADER: Final = {
     "user-agent": "use USER_AGENT or SEASPIDER_CONTACT",
-    "cookie": "no secrets to strangers",
-    "authorization": "no secrets to strangers",
-    "proxy-authorization": "no secrets to strangers",
+    "cookie": _SECRET,
+    "authorization": _SECRET,
+    "proxy-authorization": _SECRET,
     "referer": "pages are not told of one another",
     "range": "a page is asked for whole",
     "if-none-match": "a page is asked for whole",
@@ -105,7 +107,8 @@ def _check_headers(settings: BaseSettings) -> None:
     for header, value in headers.items():
         why = _NOT_A_DEFAULT_HEADER.get(str(header).lower())
         if why is not None and value is not None:
-            raise SettingError(name, {header: value}, f"undoes a promise, there must be no such header: {why}")
+            shown = HIDDEN if why == _SECRET else value
+            raise SettingError(name, {header: shown}, f"undoes a promise, there must be no such header: {why}")
 
 
 def _check_handlers(settings: BaseSettings) -> None:

@@ -1,7 +1,7 @@
 """User names and passwords in what is written down: taken out of URLs that are not asked for because of them.
 
-A URL with user information is refused wherever it stands, so nothing is lost but the secret; what is left still reads
-as a URL with user information, so whoever judges the record comes to the same answer. Never touches a URL that is used.
+A URL with user information is refused wherever it stands, so nothing is lost but the secret; and what is left is refused
+for the same reason, so whoever judges the record comes to the same answer. Never touches a URL that is used.
 """
 
 import re
@@ -11,18 +11,18 @@ HIDDEN: Final = "***"
 
 _C0_AND_SPACE = "".join(map(chr, range(0x21)))
 _TAB_OR_NEWLINE = re.compile(r"[\t\n\r]")
-# As `urls` finds an authority: browsers take any number of slashes, either way round, behind http: and https:.
-_REFERENCE = re.compile(
-    r"(https?:[/\\]*|(?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2,})[^/\\?#]*@(?=[^@/\\?#]*(?:[/\\?#]|\Z))",
-    re.IGNORECASE,
-)
-# In a line that is no URL, also behind what may stand before one, without a scheme (`user:password@host`), and with a
-# password that was not encoded (`//user:pass/word@host`).
+# Two slashes, either way round, begin an authority whatever the base is; after fewer of them it depends on the base.
+_REFERENCE = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2,})[^/\\?#]*@")
+# In a line that is no URL, also behind what may stand before one.
 _SOMEWHERE = re.compile(
-    r"(?:(?<=[/\\]{2})(?:[^\s/\\?#@:]*+:\S{0,255}|[^\s/\\?#]*)"
-    r"|(?<![^\s\"'<(\[,;=])(?!mailto:)[^\s\"'<(\[,;=/\\?#@:]{1,255}+:[^\s/\\?#]{0,255})@",
+    # A password that was not encoded: what is before its slash is taken for host and port.
+    r"(?<=[/\\]{2})(?P<slashed>[^\s/\\?#@:]*+:[^\s/\\?#@]*+[/\\?#]\S{0,255}@)"
+    r"|(?<=[:/\\][/\\])[^\s/\\?#]*@"
+    # Without slashes, and perhaps without a scheme: `user:password@host`.
+    r"|(?<![^\s\"'<(\[,;=])(?P<before>(?!mailto:)[^\s\"'<(\[,;=/\\?#@:]{1,255}+):[^\s/\\?#]{0,255}@",
     re.IGNORECASE,
 )
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*")
 
 
 def without_userinfo(reference: str) -> str:
@@ -32,6 +32,15 @@ def without_userinfo(reference: str) -> str:
     return f"{found[1]}{HIDDEN}@{cleaned[found.end() :]}" if found else reference
 
 
-def without_userinfo_anywhere(text: str) -> str:
+def without_userinfo_anywhere(line: str) -> str:
     """A line that is no usable URL, with all that looks like user information hidden."""
-    return _SOMEWHERE.sub(f"{HIDDEN}@", text) if "@" in text else text
+    return _SOMEWHERE.sub(_hidden, line) if "@" in line else line
+
+
+def _hidden(found: re.Match[str]) -> str:
+    if found["slashed"]:
+        return f"{HIDDEN}:{HIDDEN}/{HIDDEN}@"
+    before = found["before"] or ""
+    if before.lower() in ("http", "https"):
+        return f"{before}:{HIDDEN}@"
+    return f"x:{HIDDEN}@" if _SCHEME.fullmatch(before) else f"{HIDDEN}@"

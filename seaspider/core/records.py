@@ -31,6 +31,18 @@ class File(StrEnum):
     LINKS = "links.jsonl"
 
 
+PAGE_FLAGS = frozenset(
+    {
+        # of the transport
+        *("skipped-header-line", "folded-header", "bare-cr", "both-lengths", "chunked-in-http-1.0"),
+        *("no-length", "no-close-notify", "unknown-coding"),
+        # of the page
+        *("binary-body", "parse-limited", "links-limited"),
+    }
+)
+"""What a page record may say was read leniently: http1.Flag and html.PageFlag."""
+
+
 class Outcome(StrEnum):
     STORED = "stored"
     DISALLOWED = "disallowed"

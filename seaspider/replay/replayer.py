@@ -47,7 +47,7 @@ class _Prepared:
 
     def check(self) -> None:
         """Raises what kept it from its end, if anything did; KeyboardInterrupt for a signal."""
-        if self.run.reason == "shutdown" != self._cut_short():
+        if self.run.reason == "shutdown" and self._cut_short() != "shutdown":
             raise KeyboardInterrupt
         if self.tape.reel.error is not None:
             raise self.tape.reel.error

@@ -6,7 +6,8 @@ from array import array
 from collections.abc import Mapping
 from typing import Any, Final
 
-from seaspider.core.queue import Fate
+from seaspider.core.queue import MAX_TEXT_CHARS, Fate
+from seaspider.core.urls import UrlError, UrlReason, normalise
 from seaspider.journal import Row
 from seaspider.verify.facts import contradiction
 from seaspider.verify.numbers import Numbers, key_of
@@ -59,6 +60,19 @@ class Fates:
             contradiction(right, f"{self._first_place}:{number}", f"repeats line {of}, which is not of this URL")
 
 
+def _check_reason(row: Row, text: str, reason: str) -> None:
+    """Why a line is no URL follows from the line, unless that is not whole in the record, or was no text."""
+    if reason in (UrlReason.ENCODING, UrlReason.TOO_LONG) or len(text) >= MAX_TEXT_CHARS:
+        contradiction(reason in list(UrlReason), row.place, f"reason is {reason!r}")
+        return
+    try:
+        normalise(text)
+    except UrlError as error:
+        contradiction(error.reason == reason, row.place, f"reason is {reason}, the line makes it {error.reason}")
+    else:
+        raise Refuted(row.place, f"rejected for {reason}, but {text!r} is a URL")
+
+
 def skipped_key(record: Mapping[str, Any]) -> int:
     """A number that stands for what a line of skipped.jsonl says; no URL has it."""
     parts = [record.get(name) for name in ("fate", "url", "text", "of", "reason")]
@@ -69,6 +83,8 @@ def _check_fields(row: Row, fate: Fate) -> None:
     """Which fields a fate has; the others are null."""
     has = {name: row.optional(name, object) is not None for name in ("url", "text", "of", "reason")}
     rejected = fate is Fate.REJECTED
+    if rejected and has["text"] and has["reason"]:
+        _check_reason(row, row.get("text", str), row.get("reason", str))
     wants = {"url": not rejected, "text": rejected, "of": fate is Fate.DUPLICATE, "reason": rejected}
     for name, wanted in wants.items():
         if has[name] != wanted:

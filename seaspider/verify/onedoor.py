@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from seaspider.core.addresses import choose
+from seaspider.core.addresses import SpecialAddressError, choose
 from seaspider.core.records import Reason
 from seaspider.core.redirects import location_text
 from seaspider.core.urls import UrlError, normalise
@@ -117,6 +117,7 @@ class OneDoor(Check):
         if request is None:
             nothing = status is None and location is None and error in (None, Reason.DNS)
             contradiction(nothing, line.place, f"{url} was answered, but no request is recorded")
+            self._check_unasked_ip(line, url, ip, refused=ends and line.ending.reason is Reason.SPECIAL_ADDRESS)
             return
         self.checked["hops"] += 1
         if request.settle is not None and ends and error == Reason.DNS:
@@ -124,6 +125,19 @@ class OneDoor(Check):
         if ends and line.ending.reason is Reason.SPECIAL_ADDRESS:
             ip = request.ip
         _check_hop(line.place, url, (ip, status, location, error), request)
+
+    def _check_unasked_ip(self, line: PageLine, url: str, ip: str | None, *, refused: bool) -> None:
+        """The address of a hop that was not asked for: the special one it is refused for, or none."""
+        contradiction((ip is not None) == refused, line.place, f"{url} was not asked for, and its ip is {ip}")
+        if ip is None:
+            return
+        try:
+            choose((ip,), self._run.terms.networks)
+        except SpecialAddressError:
+            return
+        except ValueError as error:
+            raise Refuted(line.place, str(error)) from error
+        raise Refuted(line.place, f"{url} was refused for its address {ip}, which is none to refuse")
 
     def _check_page(self, line: PageLine, last: Request | None) -> None:
         row = line.row
@@ -147,6 +161,9 @@ class OneDoor(Check):
             number = 0 if last is None else last.n
             recorded = counts.get("requests", int)
             contradiction(recorded == number, run.end.place, f"{recorded} requests are counted, {number} are recorded")
+            began_ns, ended_ns = run.info.start.get("started_ns", int), run.end.get("ended_ns", int)
+            last_ns = began_ns if last is None or last.settle is None else last.settle.ended_ns
+            contradiction(ended_ns >= last_ns, run.end.place, "the run ended before its last request did")
 
     def store_ends(self) -> None:
         if self._unsettled:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seaspider.core.answers import Again, after_answer, after_failure
-from seaspider.core.records import Ending, Outcome, Reason
+from seaspider.core.records import PAGE_FLAGS, Ending, Outcome, Reason
 from seaspider.core.redirects import RefusedHop, next_hop
 from seaspider.core.robotsentry import CLOCK_TOLERANCE_MS
 from seaspider.core.urls import Url
@@ -168,6 +168,9 @@ class Judge:
         # The wall clock may have been set back in between, but not far.
         if ended_ms + CLOCK_TOLERANCE_MS < max(began_ms, visit.ended_ms or 0):
             raise _wrong(row, "'ended_at' is before it began, or before its last answer was in")
+        unknown = [flag for flag in row.get("flags", list) if flag not in PAGE_FLAGS]
+        if unknown:
+            raise _wrong(row, f"there is no flag {unknown[0]!r}")
         if chain != visit.chain:
             raise _wrong(row, f"its chain is {chain}, its requests went to {visit.chain}")
         if _ending(row).outcome is Outcome.STORED:

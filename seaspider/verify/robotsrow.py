@@ -59,7 +59,13 @@ def _check_unasked(line: RobotsLine, terms: Terms) -> None:
     known = row.reason is RobotsReason.ABORTED or (row.reason in _NOT_ASKED if error is None else row.reason == error)
     contradiction(known, line.place, f"is {row.state}/{row.reason}, but its last hop was not asked for")
     _check_life(line, None, None, None, terms)
-    contradiction(row.status is None, line.place, f"status is {row.status}, but nobody answered")
+    _check_no_answer(line, "nobody answered")
+
+
+def _check_no_answer(line: RobotsLine, why: str) -> None:
+    row = line.entry
+    nothing = (row.status, row.etag, row.last_modified) == (None, None, None)
+    contradiction(nothing, line.place, f"has a status, an etag or a last_modified, but {why}")
 
 
 def check_answer(line: RobotsLine, request: Request, before: Entry | None, terms: Terms) -> None:
@@ -73,7 +79,7 @@ def check_answer(line: RobotsLine, request: Request, before: Entry | None, terms
     contradiction(same, line.place, f"fetched_at is not when the answer at {settle.place} was in")
     if settle.error is not None or settle.status is None:
         _check_state(line, RobotsState.UNREACHABLE, settle.error, settle)
-        contradiction(row.status is None, line.place, f"status is {row.status}, but the request failed")
+        _check_no_answer(line, "the request failed")
         _check_life(line, None, None, None, terms)
         return
     contradiction(row.status == settle.status, line.place, f"status is {row.status}, the answer's is {settle.status}")

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from seaspider.core.records import FORMAT, STORED, Ending, Outcome, Reason, to_line, without_times
+from seaspider import http1
+from seaspider.core.records import FORMAT, PAGE_FLAGS, STORED, Ending, Outcome, Reason, to_line, without_times
 from seaspider.core.redirects import HopReason
 from seaspider.core.robotsstate import RobotsReason
+from seaspider.html import PageFlag
 from seaspider.http1 import Reason as ExchangeReason
 
 # design.md, section 4, "Outcomes"
@@ -128,3 +130,7 @@ def test_without_times() -> None:
 @pytest.mark.parametrize("value", [None, 1, "started_at", [1, "x_ns"], []])
 def test_what_holds_no_times_stays(value: Any) -> None:
     assert without_times(value) == value
+
+
+def test_the_flags_are_those_of_the_transport_and_of_the_page() -> None:
+    assert {*map(str, http1.Flag), *map(str, PageFlag)} == PAGE_FLAGS

@@ -11,8 +11,8 @@ import pytest
 from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.loopback import Answer, LoopbackWeb
-from tests.replay.replaying import NO_SOCKET, Ground, records
 from tests.replay import sites
+from tests.replay.replaying import NO_SOCKET, Ground, records
 from tests.replay.sites import FREE
 
 BLOCK_S = 100

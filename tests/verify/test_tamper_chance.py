@@ -18,7 +18,7 @@ from tests.verify.tamperchance import Altered, altered_fields, altered_lines, fi
 from tests.verify.tamperlist import is_listed
 
 SEEDS = (5, 10)
-EXAMPLES = 300
+EXAMPLES = 200
 
 by_chance = settings(
     max_examples=EXAMPLES,
@@ -76,7 +76,7 @@ def test_any_edit_is_found_out(data: st.DataObject, good: list[Path], folder: Pa
     assert found or is_listed(kind, edit), f"{kind}: {edit.where}: {edit.what}"
 
 
-@settings(by_chance, max_examples=50)
+@settings(by_chance, max_examples=30)
 @given(data=st.data())
 def test_any_changed_body_is_found_out(data: st.DataObject, good: list[Path], folder: Path) -> None:
     store = data.draw(st.sampled_from(good))

@@ -82,12 +82,6 @@ def pushed(told: Told) -> Case:
 # --- whom a 403 stops ---
 
 
-def stopped(answer: Answer, more: Sequence[str] = ("/2",), ending: str = "blocked/forbidden") -> Case:
-    ends = {"/1": "stored", **dict.fromkeys(more, ending), "b/1": "stored"}
-    asked = ("b/robots.txt", R, "b/1", "/1") if ending.startswith("blocked") else ()
-    return Case(asked, ends, routes={"/1": answer, "/*": OK, "b/1": OK})
-
-
 FORBIDDEN: dict[str, Case] = {
     "POL-08": Case(
         ("b/robots.txt", R, "b/1", "/1"),
@@ -96,7 +90,11 @@ FORBIDDEN: dict[str, Case] = {
         {"/1": Answer(403, body="no"), "/2": OK, "b/1": OK},
         pages={"/1": {"status": 403}, "/2": {"status": None, "attempts": 0, "chain": [{"status": None}]}},
     ),
-    "POL-08/many": stopped(Answer(403), [f"/{n}" for n in range(2, 30)]),
+    "POL-08/many": Case(
+        (R, "/1"),
+        {"/1": "stored", **{f"/{n}": "blocked/forbidden" for n in range(2, 30)}},
+        routes={"/1": Answer(403), "/*": OK},
+    ),
     "POL-08/at-the-end-of-a-redirect": Case(
         (R, "/1", "/no"),
         {"/1": "stored", "/2": "blocked/forbidden"},
