@@ -1,6 +1,8 @@
 # Both targets work from nothing: they create .venv and install what they need.
 PYTHON ?= python3
 BIN := .venv/bin
+# Long runs whose times are looked at: nothing else runs meanwhile.
+PACED := tests/test_governor_soak.py tests/test_ledger_processes.py tests/test_longest_idle.py
 .PHONY: demo test soak lint clean
 
 demo: .venv/installed
@@ -10,7 +12,8 @@ test: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 soak: .venv/installed
-	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m pytest -m soak $(PACED)
+	$(BIN)/python -m pytest -m soak -n 2 --dist loadfile $(PACED:%=--ignore %)
 
 lint: .venv/linters
 	$(BIN)/ruff check .

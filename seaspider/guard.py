@@ -56,13 +56,13 @@ _NOT_SET: Final = {
     "DOWNLOAD_SLOTS": "the door paces every request: use SEASPIDER_INTERVAL",
     "DOWNLOAD_BIND_ADDRESS": "there is one way out",
 }
-_SECRET: Final = "no secrets to strangers"
+_NOT_FOR_STRANGERS: Final = "no secrets to strangers"
 # What a request may not carry, whatever it is set to.
 _NOT_A_DEFAULT_HEADER: Final = {
     "user-agent": "use USER_AGENT or SEASPIDER_CONTACT",
-    "cookie": _SECRET,
-    "authorization": _SECRET,
-    "proxy-authorization": _SECRET,
+    "cookie": _NOT_FOR_STRANGERS,
+    "authorization": _NOT_FOR_STRANGERS,
+    "proxy-authorization": _NOT_FOR_STRANGERS,
     "referer": "pages are not told of one another",
     "range": "a page is asked for whole",
     "if-none-match": "a page is asked for whole",
@@ -107,7 +107,7 @@ def _check_headers(settings: BaseSettings) -> None:
     for header, value in headers.items():
         why = _NOT_A_DEFAULT_HEADER.get(str(header).lower())
         if why is not None and value is not None:
-            shown = HIDDEN if why == _SECRET else value
+            shown = HIDDEN if why == _NOT_FOR_STRANGERS else value
             raise SettingError(name, {header: shown}, f"undoes a promise, there must be no such header: {why}")
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seaspider.clock import Clock, Moment
-from seaspider.core.credentials import without_userinfo
+from seaspider.core.credentials import without_userinfo_each
 from seaspider.core.politeness import Pause
 from seaspider.core.records import File
 from seaspider.core.times import rfc3339_ms
+from seaspider.http1 import Headers
 from seaspider.permits import Asked, Permit
 from seaspider.store import Store
 from seaspider.tally import Tally
@@ -64,11 +65,16 @@ class RequestLog:
                 "pause_basis": pause.basis,
                 "status": asked.status,
                 "error": asked.error,
-                "headers": [_header(name.decode("latin-1"), value.decode("latin-1")) for name, value in asked.headers],
+                "headers": _headers(asked.headers),
                 "bytes": asked.wire_bytes,
             },
         )
 
 
-def _header(name: str, value: str) -> list[str]:
-    return [name, without_userinfo(value) if name.lower() == "location" else value]
+def _headers(headers: Headers) -> list[list[str]]:
+    """As they came, but for user information in a Location."""
+    texts = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in headers]
+    locations = [text for text in texts if text[0].lower() == "location"]
+    for text, hidden in zip(locations, without_userinfo_each(value for _, value in locations), strict=True):
+        text[1] = hidden
+    return texts

@@ -28,7 +28,14 @@ CRAWLS = frozenset(
     {"frontier", "hosts", "turns", "visits", "robotsbook", "robotsanswer", "forecast", "remaining", "gaps"}
 )
 CHECKER = [path for path in SOURCES if path.is_relative_to(ROOT / "seaspider/verify")]
-CHECKER_MAY = ("seaspider.core", "seaspider.verify", "seaspider.journal", "seaspider.errors", "seaspider.queuefile")
+CHECKER_MAY = (
+    "seaspider.core",
+    "seaspider.verify",
+    "seaspider.journal",
+    "seaspider.errors",
+    "seaspider.queuefile",
+    "seaspider.bodyfiles",
+)
 # hash() of a text differs from process to process; eval() and the like have no place in what only decides.
 IMPURE_CALLS = frozenset({"open", "input", "print", "eval", "exec", "compile", "__import__", "breakpoint", "hash"})
 CLOCK_METHODS = frozenset({"now", "utcnow", "today"})

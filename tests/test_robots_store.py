@@ -137,7 +137,7 @@ def test_lost_rules_are_asked_for_again_without_a_condition(tmp_path: Path) -> N
 def test_without_the_digest_changed_rules_would_decide(tmp_path: Path) -> None:
     sabotage = """
 from seaspider.store import FolderStore
-FolderStore.body = lambda self, sha256: self._body_path(sha256).read_bytes()
+FolderStore.body = lambda self, sha256: (self.folder / "bodies" / sha256[:2] / sha256).read_bytes()
 """
 
     def change(store: Path) -> None:

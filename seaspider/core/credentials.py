@@ -1,10 +1,11 @@
 """User names and passwords in what is written down: taken out of URLs that are not asked for because of them.
 
-A URL with user information is refused wherever it stands, so nothing is lost but the secret; and what is left is refused
+A URL with user information is refused wherever it stands, so nothing is lost but the secret; what is left is refused
 for the same reason, so whoever judges the record comes to the same answer. Never touches a URL that is used.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 HIDDEN: Final = "***"
@@ -32,9 +33,23 @@ def without_userinfo(reference: str) -> str:
     return f"{found[1]}{HIDDEN}@{cleaned[found.end() :]}" if found else reference
 
 
+def without_userinfo_each(references: Iterable[str]) -> list[str]:
+    """Several of them. Those that differ still do: two that contradict each other are judged otherwise than one."""
+    taken: dict[str, str] = {}
+    each = []
+    for reference in references:
+        hidden = without_userinfo(reference)
+        while taken.setdefault(hidden, reference) != reference:
+            hidden = hidden.replace(f"{HIDDEN}@", f"{HIDDEN}*@", 1)
+        each.append(hidden)
+    return each
+
+
 def without_userinfo_anywhere(line: str) -> str:
     """A line that is no usable URL, with all that looks like user information hidden."""
-    return _SOMEWHERE.sub(_hidden, line) if "@" in line else line
+    cleaned = _TAB_OR_NEWLINE.sub("", line) if "@" in line else ""
+    hidden = _SOMEWHERE.sub(_hidden, cleaned)
+    return line if hidden == cleaned else hidden
 
 
 def _hidden(found: re.Match[str]) -> str:

@@ -208,14 +208,16 @@ def _standing_reason(link: FoundLink, policy: FollowPolicy, visit: Url, page: Ur
 
 
 def _encode_query(href: str, codec: str) -> str:
-    """`href` without fragment, its query percent-encoded from the page's encoding (URL Standard 1.3, 4.4).
+    """`href` without the text of its fragment, its query percent-encoded from the page's encoding (URL 1.3, 4.4).
 
-    A character the encoding lacks becomes a decimal reference, `&#1234;`, with its punctuation percent-encoded.
+    A character the encoding lacks becomes a decimal reference, `&#1234;`, with its punctuation percent-encoded. The
+    mark of the fragment stays: what stands before it is not stripped.
     """
-    before, _, _ = _TAB_OR_NEWLINE.sub("", href.strip(_C0_AND_SPACE)).partition("#")
+    before, fragment_mark, _ = _TAB_OR_NEWLINE.sub("", href.strip(_C0_AND_SPACE)).partition("#")
     path, mark, query = before.partition("?")
     octets = "".join(char if _has(codec, char) else f"%26%23{ord(char)}%3B" for char in query).encode(codec)
-    return path + mark + "".join(f"%{octet:02X}" if octet in _QUERY_ENCODED else chr(octet) for octet in octets)
+    encoded = "".join(f"%{octet:02X}" if octet in _QUERY_ENCODED else chr(octet) for octet in octets)
+    return path + mark + encoded + fragment_mark
 
 
 def _has(codec: str, char: str) -> bool:

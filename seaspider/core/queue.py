@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seaspider.core.credentials import without_userinfo_anywhere
+from seaspider.core.credentials import HIDDEN, without_userinfo_anywhere
 from seaspider.core.urls import Url, UrlError, UrlReason, normalise
 
 # A longer line is cut while it is read, so one line without an end cannot take the memory.
@@ -31,6 +31,15 @@ _FOREIGN_MARKS = (
 )
 _GZIP_MAGIC = b"\x1f\x8b"
 _HASH = ord("#")
+# What stands for a line whose user information cannot be told from the rest of it.
+_NOTHING_LEFT = {
+    UrlReason.SCHEME: f"x:{HIDDEN}",
+    UrlReason.USERINFO: f"http://{HIDDEN}@{HIDDEN}",
+    UrlReason.HOST: f"http://[{HIDDEN}",
+    UrlReason.PORT: f"http://{HIDDEN}:{HIDDEN}",
+    UrlReason.SYNTAX: f"http:{HIDDEN}",
+    UrlReason.ENCODING: "\ud800",
+}
 
 
 class QueueError(Exception):
@@ -140,9 +149,19 @@ def _shown(raw: bytes) -> str:
 
 
 def as_recorded(line: str) -> str:
-    """A rejected line as its record has it."""
+    """A rejected line as its record has it, which is rejected for the same reason."""
     text = without_userinfo_anywhere(line)
+    if text != line and (reason := _reason(line)) is not None and _reason(text) is not reason:
+        text = _NOTHING_LEFT.get(reason, HIDDEN)
     return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 3] + "..."
+
+
+def _reason(text: str) -> UrlReason | None:
+    try:
+        normalise(text)
+    except UrlError as error:
+        return error.reason
+    return None
 
 
 def _summary(counts: Counts) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from seaspider.core.credentials import without_userinfo_anywhere
 from seaspider.core.politeness import PauseBasis
 from seaspider.core.records import File
 from seaspider.core.times import ns_from_s
@@ -131,7 +132,8 @@ def host_named(text: str) -> str:
     try:
         return normalise(named).host
     except UrlError as error:
-        raise UsageFault(f"HOST {text!r}: is no host name, address or URL ({error.reason})") from error
+        shown = without_userinfo_anywhere(text)
+        raise UsageFault(f"HOST {shown!r}: is no host name, address or URL ({error.reason})") from error
 
 
 def gather(evidence: Evidence, given: str, host: str) -> Receipt:

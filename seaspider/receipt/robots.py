@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from seaspider import bodyfiles
 from seaspider.core.records import File
 from seaspider.core.robotsentry import RobotsEntry, RobotsRowError
 from seaspider.core.robotsfile import Rule, parse
@@ -80,9 +81,9 @@ class RobotsFiles:
         return RobotsFact(entry, self._read[key])
 
     def _rules(self, sha256: str, truncated: bool, token: str) -> Rules:
-        body = self._evidence.true_body(sha256)
+        body = bodyfiles.read(self._evidence.folder, sha256)
         if body is None:
-            there = self._evidence.body(sha256) is not None
+            there = bodyfiles.path_of(self._evidence.folder, sha256).exists()
             return Rules(token, Body.CHANGED if there else Body.MISSING)
         group = parse(body, cut=truncated).group(token)
         if group is None:

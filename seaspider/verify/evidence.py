@@ -5,14 +5,13 @@ Judges nothing. Raises StoreError, with file and line, for what is no store of f
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seaspider import journal
+from seaspider import bodyfiles, journal
 from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.errors import StoreError
@@ -102,20 +101,9 @@ class Evidence:
         for number, row in enumerate(journal.read(self.folder / file), 1):
             yield Row(f"{file}:{number}", row.record)
 
-    def body(self, sha256: str) -> bytes | None:
-        """The bytes kept under this name, whatever they are; None if there are none."""
-        path = self.folder / "bodies" / sha256[:2] / sha256
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(f"{path}: {error.strerror}") from error
-
     def true_body(self, sha256: str) -> bytes | None:
         """The bytes whose digest is this; None if they are missing or changed."""
-        body = self.body(sha256)
-        return body if body is not None and hashlib.sha256(body).hexdigest() == sha256 else None
+        return bodyfiles.read(self.folder, sha256)
 
     def requests(self) -> Iterator[Request | Stray]:
         """The requests in file order. A settle belongs to the claim right before it: one request is under way."""

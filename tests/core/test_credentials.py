@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seaspider.core.credentials import without_userinfo, without_userinfo_anywhere
+from seaspider.core.credentials import without_userinfo, without_userinfo_anywhere, without_userinfo_each
+from seaspider.core.queue import as_recorded
 from seaspider.core.urls import UrlError, normalise
 
 BASES = [normalise("http://h.test/dir/p?q"), normalise("https://h.test/")]
@@ -32,6 +33,13 @@ BASES = [normalise("http://h.test/dir/p?q"), normalise("https://h.test/")]
 )
 def test_references(reference: str, hidden: str) -> None:
     assert without_userinfo(reference) == hidden
+
+
+def test_references_that_differ_still_do() -> None:
+    each = ["http://u@h/", "http://v@h/", "http://u@h/", "/x", "http://***@h/", "/x"]
+    hidden = ["http://***@h/", "http://****@h/", "http://***@h/", "/x", "http://*****@h/", "/x"]
+    assert without_userinfo_each(each) == hidden
+    assert {without_userinfo(text) for text in hidden} == {"http://***@h/", "/x"}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +93,19 @@ def test_what_is_left_of_a_reference_is_judged_as_it_was(text: str, base: object
 def test_what_is_left_of_a_rejected_line_is_rejected_as_it_was(text: str) -> None:
     reason = judged(text)
     if not reason.startswith("http"):
-        assert judged(without_userinfo_anywhere(text)) == reason
+        assert judged(as_recorded(text)) == reason
+
+
+@pytest.mark.parametrize(
+    ("line", "recorded"),
+    [
+        ("\x01http:u:p@h", "http:***"),
+        ("http:\t//u:p@h", "http://***@h"),
+        (" u\t:p@h", " x:***@h"),
+    ],
+)
+def test_tabs_inside_and_where_hiding_would_change_the_reason_nothing_is_left(line: str, recorded: str) -> None:
+    assert as_recorded(line) == recorded
 
 
 @pytest.mark.parametrize("text", ["a:,", "//", "a:", "//a", "//a:", "http://a:/", "@//a:", ",a:b@"])

@@ -51,6 +51,9 @@ def test_document_base(href: str | None, base: str | None) -> None:
         pytest.param("/п?q=п", "utf-8", "http://h.test/%D0%BF?q=%D0%BF", id="utf-8"),
         pytest.param("/п?q=п", "utf-16le", "http://h.test/%D0%BF?q=%D0%BF", id="utf-16-writes-utf-8"),
         pytest.param("?п#п?п", "windows-1251", "http://h.test/dir/p?%EF", id="fragment-dropped"),
+        pytest.param("п #п", "windows-1251", "http://h.test/dir/%D0%BF%20", id="blank-before-the-fragment"),
+        pytest.param("п #п", "utf-8", "http://h.test/dir/%D0%BF%20", id="blank-before-the-fragment-utf-8"),
+        pytest.param("?п\x01#", "windows-1251", "http://h.test/dir/p?%EF%01", id="control-before-the-fragment"),
         pytest.param(
             "?a&п=%20+'\"<b>", "windows-1251", "http://h.test/dir/p?a&%EF=%20+%27%22%3Cb%3E", id="ascii-as-ever"
         ),

@@ -67,8 +67,8 @@ DIFFERENCES = {
         "http://xn--xn--/",
         "http://xn--xn--/",
         None,
-        "UTS 46 (since revision 33) refuses labels that stand for nothing but ASCII, and the bidi rule some newer Arabic"
-        " letters; ada's tables are older. What is asked for is the host exactly as it was written.",
+        "UTS 46 (since revision 33) refuses labels that stand for nothing but ASCII, and the bidi rule some newer"
+        " Arabic letters; ada's tables are older. What is asked for is the host exactly as it was written.",
     ),
     "slashes-and-base": Difference(
         "////o.test",

@@ -32,9 +32,9 @@ WHOLE = b"".join(LINES)
 LONGEST_MESSAGE = 1_000
 
 PIECES = st.sampled_from(
-    [b"{", b"}", b"[", b"]", b'"', b'"v"', b'"v":1', b'{"v":1', b'{"v":1}', b":", b",", b"1", b"true", b"NaN", b"-", b"1e999",
-     b"\\u", b"\\ud800", b"\n", b"\r", b"\0", b"\x00\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\xff", b" ", b"a", b"9" * 5_000,
-     b"[" * 2_000, b'{"v":' * 400, b'{"v":1,"x":"y"}\n']
+    [b"{", b"}", b"[", b"]", b'"', b'"v"', b'"v":1', b'{"v":1', b'{"v":1}', b":", b",", b"1", b"true", b"NaN", b"-",
+     b"1e999", b"\\u", b"\\ud800", b"\n", b"\r", b"\0", b"\x00\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\xff", b" ", b"a",
+     b"9" * 5_000, b"[" * 2_000, b'{"v":' * 400, b'{"v":1,"x":"y"}\n']
 )  # fmt: skip
 SOUP = st.lists(PIECES | st.binary(max_size=3), max_size=12).map(b"".join)
 EDITS = st.lists(
@@ -87,7 +87,7 @@ def test_a_file_cut_at_any_byte_loses_its_last_line_at_most(tmp_path: Path) -> N
         assert rows(path) == records[:whole]
 
 
-@examples(500, 5_000)
+@examples(200, 1_200)
 def test_any_bytes(budget, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
 
@@ -120,7 +120,7 @@ def check_cut(path: Path, content: bytes) -> None:
         assert not torn.startswith(b'{"v":1')
 
 
-@examples(500, 5_000)
+@examples(250, 1_200)
 def test_bytes_changed_anywhere(budget, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
 
@@ -162,8 +162,10 @@ JUNK = st.one_of(
     st.integers(-2, 10**30) | st.just(10**4_000),
     st.sampled_from([1.5, float("inf"), -0.0]),
     st.text(max_size=5),
-    st.sampled_from([[], {}, [None], [{}], [[[]]], "\n\x1b[2J", "x" * 5_000, "a.test", "http://u:p@h.test/", "0000-01-01T00:00:00.000Z"]),
-    st.sampled_from([*"12", "stored", "deferred", "crawl-delay", "parsed", "absent", "9999-12-31T23:59:59.999Z", "\ud800"]),
+    st.sampled_from([[], {}, [None], [{}], [[[]]], "\n\x1b[2J", "x" * 5_000, "a.test", "http://u:p@h.test/",
+                     "0000-01-01T00:00:00.000Z"]),
+    st.sampled_from([*"12", "stored", "deferred", "crawl-delay", "parsed", "absent", "9999-12-31T23:59:59.999Z",
+                     "\ud800"]),
 )  # fmt: skip
 PLACES = [
     (file, number, key) for file, records in GOOD.items() for number, record in enumerate(records) for key in record
@@ -234,7 +236,7 @@ def test_each_key_left_out_or_changed(file: File) -> None:
                 read_history(changed([(place, value)]))
 
 
-@examples(500, 8_000)
+@examples(250, 2_000)
 def test_records_changed_anywhere(budget) -> None:
     @budget
     @given(CHANGES)

@@ -18,18 +18,20 @@ from tests.fuzz.budgets import examples
 
 PAGE = normalise("http://h.test/a/b?q")
 TYPES = st.sampled_from(
-    ["", "text/html", "text/html; charset=utf-8", "text/html;charset=utf-16", "text/html; charset=gb18030", "image/png",
-     "text/html; charset=iso-2022-jp", "application/xhtml+xml; charset=big5", "text/html; charset=\"shift_jis", "*/*", ";"]
+    ["", "text/html", "text/html; charset=utf-8", "text/html;charset=utf-16", "text/html; charset=gb18030",
+     "image/png", "text/html; charset=iso-2022-jp", "application/xhtml+xml; charset=big5",
+     "text/html; charset=\"shift_jis", "*/*", ";"]
 )  # fmt: skip
 TOKENS = st.sampled_from(
-    [b"<a href=", b"<A HREF='", b'<area alt=x href="', b"<base href=", b"<meta http-equiv=refresh content='0;url=", b"</a>",
-     b"<meta name=robots content=nofollow>", b"<meta charset=", b"utf-16", b"gbk", b"<a rel='NOFOLLOW ugc' href=/x>", b">",
-     b"'", b'"', b" ", b"/", b"<", b"</", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?", b"<!", b"<template>", b"</template>",
-     b"<table><td>", b"<script>", b"</script>", b"<title>", b"<svg>", b"<math>", b"<select><option>", b"<form>", b"<p>",
-     b"<plaintext>", b"<noscript>", b"<textarea>", b"<frameset>", b"</body>", b"</html>", b"<body>", b"&amp;", b"&#0;",
-     b"&#xD800;", b"&#x110000;", b"&", b"&NotEqualTilde;", b"text", b"\0", b"\xff", b"\xc3\xa9", b"\xe9", b"\x1b$B", b"\r",
-     b"\n", b"\t", b"\xef\xbb\xbf", b"\xff\xfe", b"http://", b"//o.test", b"javascript:", b"u:p@", b"?\xc3\xa9", b"#",
-     b"%zz", b"[::1", b"\xf0\x9f\x98\x80", b"\x84\x31\xa4\x37"]
+    [b"<a href=", b"<A HREF='", b'<area alt=x href="', b"<base href=", b"<meta http-equiv=refresh content='0;url=",
+     b"</a>", b"<meta name=robots content=nofollow>", b"<meta charset=", b"utf-16", b"gbk",
+     b"<a rel='NOFOLLOW ugc' href=/x>", b">", b"'", b'"', b" ", b"/", b"<", b"</", b"<!--", b"-->", b"<![CDATA[",
+     b"]]>", b"<?", b"<!", b"<template>", b"</template>", b"<table><td>", b"<script>", b"</script>", b"<title>",
+     b"<svg>", b"<math>", b"<select><option>", b"<form>", b"<p>", b"<plaintext>", b"<noscript>", b"<textarea>",
+     b"<frameset>", b"</body>", b"</html>", b"<body>", b"&amp;", b"&#0;", b"&#xD800;", b"&#x110000;", b"&",
+     b"&NotEqualTilde;", b"text", b"\0", b"\xff", b"\xc3\xa9", b"\xe9", b"\x1b$B", b"\r", b"\n", b"\t",
+     b"\xef\xbb\xbf", b"\xff\xfe", b"http://", b"//o.test", b"javascript:", b"u:p@", b"?\xc3\xa9", b"#", b"%zz",
+     b"[::1", b"\xf0\x9f\x98\x80", b"\x84\x31\xa4\x37"]
 )  # fmt: skip
 SOUP = st.lists(st.one_of(TOKENS, TOKENS, TOKENS, st.binary(max_size=5)), max_size=40).map(b"".join)
 BODIES = st.builds(bytes.__add__, st.sampled_from([b"", b"<html>", b"<p>", b"\xef\xbb\xbf<a>", b"\xff\xfe"]), SOUP)
@@ -42,7 +44,7 @@ def read(body: bytes, content_type: str = "text/html", tags: tuple[str, ...] = (
     return page_links(body, content_type, PAGE, tags, "bot")
 
 
-@examples(600, 6_000)
+@examples(300, 1_500)
 def test_any_bytes(budget) -> None:
     @budget
     @given(BODIES, TYPES, TAGS)
@@ -99,7 +101,7 @@ class Second(HTMLParser):
             self.hrefs += [value or "" for name, value in attrs if name == "href"]
 
 
-@examples(200, 2_000)
+@examples(100, 500)
 def test_tame_markup_has_the_links_that_another_parser_finds(budget) -> None:
     @budget
     @given(TAME)
@@ -117,20 +119,20 @@ def test_tame_markup_has_the_links_that_another_parser_finds(budget) -> None:
 # --- targets, in every encoding
 
 CHARSETS = st.sampled_from(
-    ["utf-8", "utf-16le", "windows-1252", "gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "koi8-u",
-     "iso-8859-8-i", "replacement", "x-user-defined", "macintosh", "windows-874"]
+    ["utf-8", "utf-16le", "windows-1252", "gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr",
+     "koi8-u", "iso-8859-8-i", "replacement", "x-user-defined", "macintosh", "windows-874"]
 )  # fmt: skip
 HREFS = st.text(st.characters(exclude_categories=()) | st.sampled_from("?#/&\\:@%\t 日é☃\u0304\U0001f600"), max_size=14)
 
 
-@examples(400, 4_000)
+@examples(200, 1_500)
 def test_an_encoding_changes_the_query_only(budget) -> None:
     @budget
     @given(HREFS, CHARSETS)
     def same(href: str, charset: str) -> None:
         here, plain = resolve(href, PAGE, charset), resolve(href, PAGE, "utf-8")
         if here is None or plain is None:
-            assert here is plain or "\ud800" <= max(href)
+            assert here is plain or max(href) >= "\ud800"
             return
         assert (here.origin, here.target.partition("?")[:2]) == (plain.origin, plain.target.partition("?")[:2])
         if href.isascii():
@@ -139,7 +141,7 @@ def test_an_encoding_changes_the_query_only(budget) -> None:
     same()
 
 
-@examples(25, 250)
+@examples(15, 100)
 def test_work_is_linear_whatever_is_repeated(budget) -> None:
     @budget
     @given(st.lists(TOKENS, min_size=1, max_size=5).map(b"".join))

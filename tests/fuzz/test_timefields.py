@@ -7,7 +7,7 @@ library, and arithmetic on the number or moment that a line was made from. Seeds
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seaspider.core.governor import BackoffPolicy
@@ -26,9 +26,10 @@ NEAR = st.integers(-200_000, 200_000)
 OFFSETS = st.one_of(NEAR, st.integers(-2_000_000_000, 5_000_000_000))
 
 TOKENS = st.sampled_from(
-    ["0", "1", "30", "007", "1796015900", "9" * 12, "9" * 400, "-", "+", ".", ",", ";", "=", '"', "\\", " ", "\t", "r=0", "t=30",
-     "r=00;t=7", "remaining=0", "reset=50", "limit=1", '"a"', "t", "Mon, 30 Nov 2026 05:18:36 GMT", "Mon, ", "GMT", "Nov",
-     "Monday, 30-Nov-26 05:18:36 GMT", "Mon Nov 30 05:18:36 2026", "max-age=", "no-cache", "é", "\x00", "\u0663"]
+    ["0", "1", "30", "007", "1796015900", "9" * 12, "9" * 400, "-", "+", ".", ",", ";", "=", '"', "\\", " ", "\t",
+     "r=0", "t=30", "r=00;t=7", "remaining=0", "reset=50", "limit=1", '"a"', "t", "Mon, 30 Nov 2026 05:18:36 GMT",
+     "Mon, ", "GMT", "Nov", "Monday, 30-Nov-26 05:18:36 GMT", "Mon Nov 30 05:18:36 2026", "max-age=", "no-cache", "é",
+     "\x00", "\u0663"]
 )  # fmt: skip
 LINES = st.one_of(st.lists(TOKENS, max_size=8).map("".join), st.text(max_size=12))
 NAMES = st.sampled_from([b"Retry-After", b"RateLimit", b"ratelimit-Remaining", b"RateLimit-Reset", b"X-Other"])
@@ -50,7 +51,7 @@ def date(second: int, form: int) -> str:
     )
 
 
-@examples(500, 5_000)
+@examples(250, 1_200)
 def test_any_lines(budget) -> None:
     @budget
     @given(st.lists(LINES, max_size=4), st.lists(LINES, max_size=2), LINES, NOWS)
@@ -68,7 +69,7 @@ def test_any_lines(budget) -> None:
     hold()
 
 
-@examples(400, 4_000)
+@examples(200, 1_200)
 def test_a_number_and_a_date_are_what_they_say(budget) -> None:
     @budget
     @given(st.integers(0, 10**15), MOMENTS, st.integers(0, 1), NOWS, NEAR)
@@ -86,23 +87,36 @@ def test_a_number_and_a_date_are_what_they_say(budget) -> None:
     exact()
 
 
-@examples(500, 5_000)
-def test_a_date_that_is_read_is_the_one_that_the_standard_library_reads(budget) -> None:
+@examples(250, 1_500)
+def test_dates_are_those_of_the_standard_library(budget) -> None:
+    """Also those that are none, like the 30th of February or a 25th hour."""
+    two_digits = st.integers(0, 32)
+
     @budget
-    @given(MOMENTS, st.integers(0, 1), st.integers(0, 30), TOKENS | st.characters(max_codepoint=0x7F), NOWS)
-    def agree(second: int, form: int, at: int, put: str, now_ms: int) -> None:
-        whole = date(second, form)
-        text = whole[:at] + put + whole[at + len(put) :]
+    @given(
+        st.tuples(two_digits, st.integers(1_000, 9_999), two_digits, st.integers(0, 61), st.integers(0, 59)),
+        st.sampled_from(["Jan", "Feb", "Mar", "Jun", "Dec", "Foo", "dec"]),
+        st.booleans(),
+        NOWS,
+    )
+    def agree(numbers: tuple[int, ...], month: str, asctime: bool, now_ms: int) -> None:
+        day, year, hour, minute, second = numbers
+        time = f"{hour:02}:{minute:02}:{second:02}"
+        text = f"Sun {month} {day:2} {time} {year}" if asctime else f"Sun, {day:02} {month} {year} {time} GMT"
         found = parse_http_date(text, now_ms)
-        # A leap second, years of two digits and those below 100 it reads in its own way.
-        assume(found is not None and ":60" not in text and "-" not in text and found >= -59_000_000_000_000)
-        moment = parsedate_to_datetime(text)
-        assert found == (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
+        try:
+            moment = parsedate_to_datetime(text)
+        except ValueError:
+            assert found is None
+            return
+        # Its names of months are in any case; RFC 9110 5.6.7 has one spelling.
+        expected = None if month == "dec" else (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
+        assert found == expected
 
     agree()
 
 
-@examples(500, 5_000)
+@examples(250, 1_500)
 def test_any_headers(budget) -> None:
     @budget
     @given(HEADERS, NAMES, VALUES, st.integers(0, 70), NOWS)
@@ -128,7 +142,7 @@ SPELLINGS = st.sampled_from(
 )
 
 
-@examples(500, 5_000)
+@examples(250, 1_200)
 def test_a_limit_is_restored_no_earlier_than_it_says(budget) -> None:
     """Seconds, a moment in seconds or milliseconds, and a date: 30 years from now or more, too."""
 
@@ -149,7 +163,7 @@ def test_a_limit_is_restored_no_earlier_than_it_says(budget) -> None:
     no_earlier()
 
 
-@examples(30, 400)
+@examples(20, 150)
 def test_work_is_linear_whatever_is_repeated(budget) -> None:
     @budget
     @given(st.lists(TOKENS, min_size=1, max_size=5).map("".join), NAMES)

@@ -36,7 +36,8 @@ HOSTS = (
     "h.test:1x", "127.1", "0x7f.0.0.1", "017700000001", "1.2.3.4.5", "256.0.0.1", "0x100000000", "1.2.3.08", "1.2.3.",
     "a.1", "a.0x1g", "[::1]", "[::ffff:1.2.3.4]:81", "[1:0:0:2::]", "[::1.2.3]", "[1:2:3:4:5:6:7:8:9]", "[::1", "::1",
     "u@h.test", ":@h.test", "u:p@x@h.test", "faß.test", "ẞ.test", "xn--fa-hia.test", "xn--a.test", "bücher.test",
-    "BU\u0308CHER.test", "a\u200db.test", "ش\u200cش.test", "\u00ad.test", "a。b．c", "①②.test", "%41.test", "%C3%A9.test",
+    "BU\u0308CHER.test", "a\u200db.test", "ش\u200cش.test", "\u00ad.test", "a。b．c", "①②.test", "%41.test",
+    "%C3%A9.test",
     "%00", "h%2ft", "a b", "a\tb", "日本.test", "אב1.test", "1א.test", "a" * 64 + ".test", "☃.test", "ſ.test", "K.test",
 )  # fmt: skip
 TAILS = (
@@ -46,13 +47,13 @@ TAILS = (
     "/.%2e\\..", "/%252e%252e/", "/~-._", "/\U0001f600",
 )  # fmt: skip
 
-TOKENS = st.sampled_from(
-    "http:// https: HTTP:/ / // \\ ? # @ : :80 :443 :0 :8080 :99999 . .. %2e %2E%2e % %3 %32 %65 %C3%a9 %E1%BA%9E %00 %7f"
-    " h h.test .test xn-- xn--fa-hia xn--n3h xn--a ß ẞ é İ ſ K ﷺ ς \u200d \u200c \u00ad \u0301 ① 。 [ ] ::1 [::1]"
-    " ::ffff:1.2.3.4 127.1 0x7f 08 256 1.2.3.4 0x _ - ~ ^ | ` { } \" ' < > ! $ & ( ) * + , ; = a Z 日本 א ب \t \n \x00"
-    " \x7f \u2028 \ud800 \U0001f600".split(" ")
-    + [" ", "a" * 64]
+_TOKENS = "http:// https: HTTP:/ / // \\ ? # @ : :80 :443 :0 :8080 :99999 . .. %2e %2E%2e % %3 %32 %65 %C3%a9 %E1%BA%9E"
+_TOKENS += (
+    " %00 %7f h h.test .test xn-- xn--fa-hia xn--n3h xn--a ß ẞ é İ ſ K ﷺ ς ① 。 [ ] ::1 [::1] ::ffff:1.2.3.4 127.1"
 )
+_TOKENS += " 0x7f 08 256 1.2.3.4 0x _ - ~ ^ | ` { } \" ' < > ! $ & ( ) * + , ; = a Z 日本 א ب"
+_ODD = ["\u200d", "\u200c", "\u00ad", "\u0301", "\t", "\n", "\x00", "\x7f", "\u2028", "\ud800", "\U0001f600", " "]
+TOKENS = st.sampled_from([*_TOKENS.split(" "), *_ODD, "a" * 64])
 SOUP = st.lists(TOKENS, max_size=8).map("".join)
 AUTHORITIES = st.one_of(
     st.sampled_from(HOSTS), SOUP, st.text(min_size=1, max_size=6), st.text("0123456789abcdefx.:[]", max_size=20)
@@ -130,7 +131,7 @@ def code_points(step: int) -> list[str]:
     return [chr(code) for code in (*range(0x3000), *range(0x3000, 0x110000, step)) if not 0xD800 <= code < 0xE000]
 
 
-@pytest.mark.parametrize("step", [211, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("step", [211, pytest.param(3, marks=pytest.mark.soak)])
 def test_every_letter_in_a_host(step: int) -> None:
     """One of them is mapped, dropped or refused; never is it another host to one reader than to the other."""
     found = {difference(f"http://a{char}b.test/") for char in code_points(step)}
@@ -143,7 +144,7 @@ def test_every_letter_in_a_path_and_a_query(step: int) -> None:
         assert difference(f"http://h.test/a{char}b?c{char}d") is None
 
 
-@examples(1_500, 12_000)
+@examples(1_500, 8_000)
 def test_any_text(budget) -> None:
     @budget
     @given(TEXTS, st.sampled_from(BASES))
@@ -153,7 +154,7 @@ def test_any_text(budget) -> None:
     agree()
 
 
-@examples(300, 2_500)
+@examples(150, 1_000)
 def test_any_text_behind_a_host_stays_at_it(budget) -> None:
     @budget
     @given(st.sampled_from("/?#\\"), SOUP)

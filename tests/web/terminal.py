@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import pty
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
 from tests.crash.warm import MOST_S, Warm
 
-OURS = re.compile(rb"\r\n|\r[^\x00-\x1f\x7f]*\x1b\[K")
+OURS = re.compile(rb"\r+\n|\r[^\x00-\x1f\x7f]*\x1b\[K")
 """What we write there ourselves: line ends, and the live line with what clears the rest of it."""
 COMMANDS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|(?<![\xc0-\xff\x80-\xbf])[\x80-\x9f]")
 """What a terminal obeys: C0 without TAB and LF, DEL, C1 in UTF-8 and as single octets."""
@@ -54,7 +53,3 @@ def _read(descriptor: int, written: list[bytes]) -> None:
             written.append(os.read(descriptor, 65_536))
         except OSError:  # nobody holds the other end any more
             return
-
-
-def outputs(results: Sequence[tuple[int, bytes]]) -> list[int]:
-    return [code for code, _ in results]

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
 
 from seaspider.loopback import Answer, LoopbackWeb
 from tests.accounts import check_accounts
@@ -340,6 +342,21 @@ def test_nobody_else_is_asked_and_all_is_accounted_for(crawled: Crawled) -> None
     assert crawled.ended.exit == 0, crawled.ended.log
     assert crawled.asked.keys() == {host_of(id) for id in CASES}
     check_accounts(crawled.ended, 1)
+
+
+def test_twin_scrapys_own_extractor_loses_links_and_finds_wrong_ones() -> None:
+    def links(id: str) -> list[str]:
+        body = CASES[id].body
+        assert isinstance(body, str)
+        response = HtmlResponse(f"http://h.test{PAGE}", body=body.replace("{host}", "h.test").encode())
+        return [link.url.removeprefix("http://h.test") for link in LinkExtractor().extract_links(response)]
+
+    with pytest.raises(ValueError, match="IPv6"):
+        links("LNK-01")
+    assert links("LNK-02") == ["/dir/x"]
+    assert links("LNK-11") == []
+    assert links("LNK-14") == ["/dir/t", "/dir/x"]
+    assert links("LNK-15") == ["/dir/b.html"]
 
 
 WHERE: dict[str, str] = {

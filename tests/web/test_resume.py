@@ -81,6 +81,14 @@ def test_a_feed_that_cannot_be_appended_to_is_not_made_invalid(tmp_path: Path, p
     assert (place.web.arrivals, feed.read_bytes()) == ([], before)
 
 
+def test_twin_without_the_check_the_feed_is_no_json(tmp_path: Path, place: Place) -> None:
+    feed, unchecked = tmp_path / "out.json", "from seaspider import feeds; feeds.check = lambda *given: None"
+    for targets in (["/1"], ["/1", "/2"]):
+        assert place.run(tmp_path, targets, "-o", str(feed), sabotage=unchecked).exit == 0
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(feed.read_text())
+
+
 def test_json_lines_are_appended_to(tmp_path: Path, place: Place) -> None:
     """RES-04, what the line says."""
     feed = tmp_path / "out.jsonl"

@@ -5,6 +5,7 @@ Real crawls and commands. Where another test shows it already, SECURITY.md names
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -22,7 +23,7 @@ from seaspider.loopback import Answer, Fault, LoopbackWeb
 from seaspider.store import FolderStore
 from seaspider.storereader import StoreReader
 from tests.crash.warm import MOST_S, Warm
-from tests.crawling import command
+from tests.crawling import ROOT, command
 from tests.rawserver import RawServer, close_after
 from tests.web.sites import AS_IS, Case, Crawled, check, text, to
 from tests.web.terminal import Terminal, obeyed
@@ -46,7 +47,7 @@ NAME = {"a.test": "127.73.1.1"}
 
 def ports(pid: int) -> list[str]:
     """The listening sockets of a process: TCP over IPv4 and IPv6, UDP that takes from anybody, and UNIX ones."""
-    links = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+    links = [str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()]
     own = {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
     found = []
     for kind in ("tcp", "tcp6", "udp", "udp6"):
@@ -97,9 +98,20 @@ WITH = f"{USER}:{SECRET}@"
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
 
 FOREIGN = (
-    "file:///etc/passwd", "FILE:///etc/passwd", "file:/etc/passwd", "file://{host}/x", "data:text/html,x", "ftp://{host}/x",
-    "ftps://{host}/x", "s3://bucket/key", "gopher://{host}/x", "ws://{host}/x", "javascript:1", "about:blank", "jar:http://{host}/!/x",
-)  # fmt: skip
+    "file:///etc/passwd",
+    "FILE:///etc/passwd",
+    "file:/etc/passwd",
+    "file://{host}/x",
+    "data:text/html,x",
+    "ftp://{host}/x",
+    "ftps://{host}/x",
+    "s3://bucket/key",
+    "gopher://{host}/x",
+    "ws://{host}/x",
+    "javascript:1",
+    "about:blank",
+    "jar:http://{host}/!/x",
+)
 
 
 def page(markup: str) -> Answer:
@@ -127,10 +139,15 @@ CASES: dict[str, Case] = {
         routes={f"/{n}": to(url) for n, url in enumerate(FOREIGN)},
     ),
     "scheme/robots": Case(
-        (R,), {"/a": "deferred/robots-unreachable"}, routes={R: to("file:///etc/passwd")}, robots=[{"reason": "bad-location"}]
+        (R,),
+        {"/a": "deferred/robots-unreachable"},
+        routes={R: to("file:///etc/passwd")},
+        robots=[{"reason": "refused-target"}],
     ),
     "scheme/link": Case(
-        (R, "/a"), {"/a": "stored"}, routes={"/a": page("".join(f"<a href='{url}'>" for url in FOREIGN))},
+        (R, "/a"),
+        {"/a": "stored"},
+        routes={"/a": page("".join(f"<a href='{url}'>" for url in FOREIGN))},
         pages={"/a": {"links": len(FOREIGN)}},
     ),
     "scheme/base": Case((R, "/a"), {"/a": "stored"}, routes={"/a": page("<base href='file:///etc/'><a href=passwd>")}),
@@ -143,36 +160,67 @@ CASES: dict[str, Case] = {
         queue=[
             AS_IS + url
             for url in (
-                f"http://{WITH}{{host}}/", f"https://{WITH}{{host}}/", f"http://{USER}@{{host}}/", f"ftp://{WITH}{{host}}/",
-                f"http:{WITH}{{host}}/", f"\\\\{WITH}{{host}}/", f"{WITH}{{host}}/", f'"http://{WITH}{{host}}/"',
-                f"<http://{WITH}{{host}}/>", f"http://{WITH}{{host}}:99999/", f"http://{USER}:a/{SECRET}@{{host}}/",
-                f"//{WITH}{{host}}/", f"x,http://{WITH}{{host}}/", f"http://{USER}:a@{SECRET}@{{host}}/",
-                f"http://{WITH}{{host}}/\xa0", f"ht\ttp://{WITH}{{host}}/",
+                f"http://{WITH}{{host}}/",
+                f"https://{WITH}{{host}}/",
+                f"http://{USER}@{{host}}/",
+                f"ftp://{WITH}{{host}}/",
+                f"http:{WITH}{{host}}/",
+                f"\\\\{WITH}{{host}}/",
+                f"{WITH}{{host}}/",
+                f'"http://{WITH}{{host}}/"',
+                f"<http://{WITH}{{host}}/>",
+                f"http://{WITH}{{host}}:99999/",
+                f"http://{USER}:a/{SECRET}@{{host}}/",
+                f"//{WITH}{{host}}/",
+                f"x,http://{WITH}{{host}}/",
+                f"http://{USER}:a@{SECRET}@{{host}}/",
+                f"http://{WITH}{{host}}/\xa0",
+                f"ht\ttp://{WITH}{{host}}/",
             )
         ],
         skipped=[
-            *["rejected/userinfo"] * 3, "rejected/scheme", "rejected/userinfo", "rejected/missing-scheme", "rejected/scheme",
-            *["rejected/missing-scheme"] * 2, "rejected/userinfo", "rejected/port", *["rejected/missing-scheme"] * 2,
+            *["rejected/userinfo"] * 3,
+            "rejected/scheme",
+            "rejected/syntax",
+            "rejected/missing-scheme",
+            "rejected/scheme",
+            *["rejected/missing-scheme"] * 2,
+            "rejected/userinfo",
+            "rejected/port",
+            *["rejected/missing-scheme"] * 2,
             *["rejected/userinfo"] * 3,
         ],
     ),
     "credentials/location": Case(
-        (R, *(f"/{n}" for n in range(6)), "/6"),
-        {**{f"/{n}": "refused/userinfo" for n in range(5)}, "/5": "refused/scheme", "/6": "stored"},
+        (R, *(f"/{n}" for n in range(8))),
+        {
+            **{f"/{n}": "refused/userinfo" for n in range(5)},
+            "/5": "refused/scheme",
+            "/6": "stored",
+            "/7": "refused/bad-location",
+        },
         routes={
-            "/0": to(f"http://{WITH}{{host}}/"), "/1": to(f"//{WITH}{{host}}/"), "/2": to(f"\\\\{USER}@{{host}}/"),
-            "/3": to(f"ht\ttp://{WITH}{{host}}/"), "/4": to(f"HTTP:{WITH}{{host}}/"), "/5": to(f"ftp://{WITH}{{host}}/"),
+            "/0": to(f"http://{WITH}{{host}}/"),
+            "/1": to(f"//{WITH}{{host}}/"),
+            "/2": to(f"\\\\{USER}@{{host}}/"),
+            "/3": to(f"ht\ttp://{WITH}{{host}}/"),
+            "/4": to(f"HTTP:\\/{WITH}{{host}}/"),
+            "/5": to(f"ftp://{WITH}{{host}}/"),
             # Not followed, but in the record of the request.
             "/6": Answer(200, (("Location", f"http://{WITH}{{host}}/"),), "x"),
+            # Two that differ in what is hidden only are two all the same.
+            "/7": Answer(302, (("Location", f"http://{WITH}{{host}}/"), ("Location", f"http://{USER}@{{host}}/"))),
         },
     ),
     "credentials/robots": Case(
-        (R, "b/robots.txt", "b/a"), {"/a": "deferred/robots-unreachable", "b/a": "stored"},
+        ("b/robots.txt", R, "b/a"),
+        {"/a": "deferred/robots-unreachable", "b/a": "stored"},
         routes={R: to(f"http://{WITH}{{host}}/"), "b/robots.txt": text(f"Sitemap: http://{WITH}h/"), "b/a": page("x")},
-        robots=[{"state": "unreachable"}, {"sitemaps": ["http://***@h/"]}],
+        robots=[{"sitemaps": ["http://***@h/"]}, {"state": "unreachable"}],
     ),
     "credentials/links": Case(
-        (R, "/a", "/b"), {"/a": "stored", "/b": "stored"},
+        (R, "/a", "/b"),
+        {"/a": "stored", "/b": "stored"},
         routes={
             "/a": page(
                 f"<a href='http://{WITH}{{host}}/x'><a href='//{WITH}{{host}}/x'><a href='\\\\{USER}@h/x'><a href='ht\ntp://{WITH}h'>"
@@ -182,7 +230,7 @@ CASES: dict[str, Case] = {
         },
         pages={"/a": {"links": 6}, "/b": {"links": 1}},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -238,10 +286,16 @@ def test_no_credentials_are_in_records_or_log(crawled: Crawled) -> None:
     assert "http://***@" in written[File.LINKS]
 
 
-def test_what_is_hidden_does_not_keep_the_store_from_being_proven(crawled: Crawled, warm: Warm, tmp_path: Path) -> None:
-    store = crawled.ended.store
-    queue = store.parent / "queue.txt"
-    code = warm.start(command(["verify", str(store), "--queue", str(queue)]), tmp_path / "log.txt").wait(MOST_S)
+@pytest.mark.parametrize(
+    "switches", [("verify",), ("verify", "--queue"), ("replay",), ("replay", "--queue")], ids=" ".join
+)
+def test_what_is_hidden_keeps_nobody_from_proving_and_replaying_the_store(
+    crawled: Crawled, warm: Warm, tmp_path: Path, switches: tuple[str, ...]
+) -> None:
+    store, (name, *more) = crawled.ended.store, switches
+    args = [name, str(store), *(part for switch in more for part in (switch, str(store.parent / "queue.txt")))]
+    args += ["-a", f"store={tmp_path / 'new'}"] if name == "replay" else []
+    code = warm.start(command(args), tmp_path / "log.txt").wait(MOST_S)
     assert code == 0, (tmp_path / "log.txt").read_text()
 
 
@@ -424,6 +478,189 @@ def test_a_tampered_text_is_not_obeyed(shown: Shown, tmp_path: Path, file: File)
     store = tampered(shown, tmp_path / "store", file, poisoned)
     for reader in READERS:
         code, written = read(shown, reader, store)
-        assert code in range(4), (reader, written.decode(errors="replace"))
+        assert code in (0, 1, 2, 3, 74), (reader, written.decode(errors="replace"))
         assert b"Traceback" not in written, (reader, written.decode(errors="replace"))
         assert obeyed(written) == [], reader
+
+
+HOSTILE_NAMES = ("../../outside", "/dev/zero", "PIPE", "..", "", "a/b", "0" * 63, "\x00", "é" * 64)
+
+
+def no_reader_leaves_the_store(shown: Shown, store: Path) -> None:
+    """Each ends in time, without a traceback and without what lies beside the store."""
+    for reader in READERS:
+        code, written = read(shown, reader, store, timeout_s=20)
+        assert code in (0, 1, 2, 3, 74), reader
+        assert b"Traceback" not in written, (reader, written.decode(errors="replace"))
+        assert MINE.encode() not in written, reader
+
+
+MINE = "/b3side-the-st0re"
+"""In a file that lies there."""
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
+def test_a_hostile_digest_leads_nowhere(shown: Shown, tmp_path: Path, name: str) -> None:
+    (tmp_path / "outside").write_text(f"User-agent: *\nDisallow: {MINE}\n")
+    os.mkfifo(tmp_path / "pipe")
+    digest = name.replace("PIPE", str(tmp_path / "pipe"))
+    store = tmp_path / "store"
+    shutil.copytree(shown.store, store)
+    for file in (File.ROBOTS, File.PAGES):
+        lines = [json.loads(line) for line in (store / file).read_text().splitlines()]
+        changed = [{**line, "sha256": digest} if line["sha256"] else line for line in lines]
+        (store / file).write_text("".join(json.dumps(line) + "\n" for line in changed))
+    no_reader_leaves_the_store(shown, store)
+    assert StoreReader(store).body(digest) is None
+
+
+LINKS_OUT: dict[str, Callable[[Path], None]] = {
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "pipe": os.mkfifo,
+    "folder": Path.mkdir,
+    "file": lambda path: path.symlink_to(path.parents[3] / "outside"),
+    "nothing": lambda path: path.symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("kind", LINKS_OUT)
+def test_a_body_that_is_no_file_is_not_waited_for(shown: Shown, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "outside").write_text(f"User-agent: *\nDisallow: {MINE}\n")
+    store = tmp_path / "store"
+    shutil.copytree(shown.store, store)
+    for body in (store / "bodies").glob("??/*"):
+        body.unlink()
+        LINKS_OUT[kind](body)
+    no_reader_leaves_the_store(shown, store)
+
+
+@pytest.mark.parametrize("file", [File.PAGES, File.ROBOTS, File.MANIFEST])
+def test_a_journal_that_is_a_pipe_is_not_waited_for(shown: Shown, tmp_path: Path, file: File) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(shown.store, store)
+    (store / file).unlink()
+    os.mkfifo(store / file)
+    for reader in READERS:
+        code, written = read(shown, reader, store, timeout_s=20)
+        assert code in (2, 74), (reader, written)
+
+
+# --- what is written stays in the store ---
+
+BODY = b"a body"
+PLACES = (*File, "lock", "bodies")
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["a-file-of-mine", "nothing-yet"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_link_in_the_store_is_not_written_through(tmp_path: Path, place: str, there: bool) -> None:
+    """Whoever may write to the folder, or packed it, would choose a file of the user's."""
+    mine, store = tmp_path / "mine", tmp_path / "store"
+    FolderStore(store).close()
+    if place == "bodies":
+        (store / place).rmdir()
+        if there:
+            mine.mkdir()
+    else:
+        (store / place).unlink()
+        if there:
+            mine.write_text("mine\n")
+    (store / place).symlink_to(mine)
+    with pytest.raises(StoreError, match=re.escape(str(store / place)) + "|" + re.escape(f"store {str(store)!r}")):
+        FolderStore(store)
+    assert mine.exists() is there
+    assert not there or (list(mine.iterdir()) == [] if mine.is_dir() else mine.read_text() == "mine\n")
+
+
+@pytest.mark.parametrize("what", ["folder", "body", "part"])
+def test_a_link_among_the_bodies_is_not_written_through(tmp_path: Path, what: str) -> None:
+    mine = tmp_path / "mine"
+    store = FolderStore(tmp_path / "store")
+    digest = hashlib.sha256(BODY).hexdigest()
+    folder = store.folder / "bodies" / digest[:2]
+    if what == "folder":
+        mine.mkdir()
+        folder.symlink_to(mine)
+        with pytest.raises(StoreError, match="is a symbolic link"):
+            store.put_body(BODY)
+        assert list(mine.iterdir()) == []
+    else:
+        mine.write_text("mine")
+        folder.mkdir()
+        (folder / (digest if what == "body" else f"{digest}.part")).symlink_to(mine)
+        assert store.put_body(BODY) == digest
+        assert mine.read_text() == "mine"
+        assert sorted(path.name for path in folder.iterdir()) == [digest]
+        assert not (folder / digest).is_symlink()
+    store.close()
+
+
+def test_a_body_that_is_a_device_is_not_read_for_ever(tmp_path: Path) -> None:
+    """An empty body is as long as a device says it is."""
+    store = FolderStore(tmp_path / "store")
+    digest = hashlib.sha256(b"").hexdigest()
+    path = store.folder / "bodies" / digest[:2] / digest
+    path.parent.mkdir()
+    path.symlink_to("/dev/zero")
+    assert store.put_body(b"") == digest
+    assert path.read_bytes() == b""
+    store.close()
+
+
+def test_the_crawl_says_which_link_is_in_the_way(shown: Shown, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    FolderStore(store).close()
+    (store / "bodies").rmdir()
+    (store / "bodies").symlink_to(tmp_path)
+    code, written = shown.in_file(*shown.crawl(store))
+    line = f"scrapy crawl: store {str(store)!r} cannot be written: bodies in it is a symbolic link\n"
+    assert (code, written.decode()) == (74, line)
+
+
+STORES = {
+    "": (2, "argument -a store=: must name a file or folder"),
+    "FOLDER/queue.txt": (74, "store 'FOLDER/queue.txt' cannot be written: Not a directory"),
+    "FOLDER/queue.txt/x": (74, "store 'FOLDER/queue.txt/x' cannot be written: Not a directory"),
+    "FOLDER/queue.txt/\x1b[2J": (74, "store 'FOLDER/queue.txt/\\x1b[2J' cannot be written: Not a directory"),
+    "/proc/store": (74, "store '/proc/store' cannot be written: No such file or directory"),
+}
+
+
+@pytest.mark.parametrize("given", STORES, ids=range(len(STORES)))
+def test_odd_stores_are_one_line(shown: Shown, tmp_path: Path, given: str) -> None:
+    code, line = STORES[given]
+    (tmp_path / "queue.txt").write_text(shown.web.url("a.test", "/1") + "\n")
+    args = ["crawl", "seaspider", "-a", f"queue={tmp_path / 'queue.txt'}"]
+    ended, written = shown.in_file(*args, "-a", f"store={given.replace('FOLDER', str(tmp_path))}")
+    assert (ended, written.decode()) == (code, f"scrapy crawl: {line.replace('FOLDER', str(tmp_path))}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["queue.txt"]
+
+
+def test_twin_a_link_that_is_not_looked_for_is_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FolderStore(tmp_path / "store")
+    digest = hashlib.sha256(BODY).hexdigest()
+    (tmp_path / "mine").mkdir()
+    (store.folder / "bodies" / digest[:2]).symlink_to(tmp_path / "mine")
+    monkeypatch.setattr("seaspider.store._refuse_link", lambda path: None)
+    store.put_body(BODY)
+    assert (tmp_path / "mine" / digest).read_bytes() == BODY
+    store.close()
+
+
+@pytest.mark.parametrize("what", ["fetch", "robots", "receipt"])
+def test_a_command_does_not_repeat_credentials(shown: Shown, what: str) -> None:
+    code, written = shown.in_file(what, f"http://{WITH}a.test/")
+    assert code == 2
+    assert b"http://***@a.test/" in written
+    assert SECRET.encode() not in written
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "data:,x", "ftp://a.test/x"])
+def test_fetch_asks_for_http_only(shown: Shown, url: str) -> None:
+    assert shown.in_file("fetch", url) == (2, f"scrapy fetch: URL {url!r} cannot be asked for: scheme\n".encode())
+
+
+def test_the_tests_that_the_threat_model_names_are_there() -> None:
+    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text())
+    assert len(named) > 20
+    assert [test for file, test in named if f"def {test}(" not in (ROOT / file).read_text()] == []
