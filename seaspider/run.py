@@ -70,6 +70,8 @@ class Run:
         self.queue: Queue | None = None
         self.feed_errors: dict[str, str] = {}
         """The feeds that could not be written, and why. No matter of the store, so not of `exit_code` either."""
+        self.replay_of: str | None = None
+        """The digest of the store whose answers it gets, if nothing is sent to anybody."""
         self.halted: Callable[[], str | None] = lambda: None
         """Why no further turn is given out, although nothing failed: the reason in the manifest."""
         self.reason = ""

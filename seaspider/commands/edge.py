@@ -76,6 +76,18 @@ def one_line(command: ScrapyCommand) -> Iterator[None]:
         raise
 
 
+def out(command: ScrapyCommand, text: str) -> None:
+    """The answer of a command on standard output. If nobody takes it, that is the exit code, whatever the answer is."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            say(command, f"standard output cannot be written: {error.strerror}")
+        # Nor at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        command.exitcode = ExitCode.STORE
+
+
 def _exit_code(error: Exception) -> ExitCode:
     if isinstance(error, SeaspiderError):
         return error.exit_code

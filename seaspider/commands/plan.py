@@ -74,7 +74,7 @@ class Command(ScrapyCommand):
         with edge.one_line(self):
             guard.check(self.settings)
             plan = make_plan(self.settings, args[0], _folder(opts.store), _turns(opts.turns))
-            print(json.dumps(as_object(plan)) if opts.json else as_text(plan))
+            edge.out(self, json.dumps(as_object(plan)) if opts.json else as_text(plan))
 
 
 def _folder(text: str) -> Path:

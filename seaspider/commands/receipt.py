@@ -44,8 +44,8 @@ class Command(ScrapyCommand):
             raise UsageError
         with edge.one_line(self):
             receipt = make_receipt(args[0], opts.store)
-            print(json.dumps(as_object(receipt)) if opts.json else as_text(receipt))
-            self.exitcode = ExitCode.DONE if receipt.known else ExitCode.UNFINISHED
+            self.exitcode = ExitCode.DONE if receipt.known or receipt.names_at else ExitCode.UNFINISHED
+            edge.out(self, json.dumps(as_object(receipt)) if opts.json else as_text(receipt))
 
 
 def make_receipt(given: str, folder: str) -> Receipt:

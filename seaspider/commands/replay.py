@@ -49,12 +49,14 @@ class Command(ScrapyCommand):
             raise UsageError
         with edge.one_line(self):
             folder = _new_folder(opts.spargs)
+            if Path(args[0]).resolve() in folder.resolve().parents:
+                raise ArgumentError("store", str(folder), "must not lie in the store that is replayed")
             try:
                 found = replay(_old_store(args[0]), folder, opts.queue)
             except StoreError as error:
                 raise UsageFault(_in_folder(args[0], str(error))) from error
-            print(json.dumps(found.as_object()) if opts.json else found.as_text())
             self.exitcode = found.exit_code
+            edge.out(self, json.dumps(found.as_object()) if opts.json else found.as_text())
 
 
 def _old_store(folder: str) -> Evidence:

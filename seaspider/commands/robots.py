@@ -63,7 +63,7 @@ class Command(ScrapyCommand):
             answer = getattr(crawler.spider, "answer", None)
             self.exitcode = answer.exit_code if answer else ExitCode.INTERRUPTED
             if answer:
-                print(json.dumps(as_object(answer)) if opts.json else as_text(answer, config))
+                edge.out(self, json.dumps(as_object(answer)) if opts.json else as_text(answer, config))
 
     def _ask(self, url: Url) -> Crawler:
         assert self.settings is not None

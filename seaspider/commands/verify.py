@@ -51,8 +51,8 @@ class Command(ScrapyCommand):
                 found = verify(Path(args[0]), opts.queue)
             except StoreError as error:
                 raise UsageFault(_in_folder(args[0], str(error))) from error
-            print(json.dumps(as_object(found)) if opts.json else as_text(found))
             self.exitcode = ExitCode.INTERNAL if found.refuted else ExitCode.DONE
+            edge.out(self, json.dumps(as_object(found)) if opts.json else as_text(found))
 
 
 def _check_idle(folder: Path) -> None:

@@ -108,7 +108,7 @@ class _Files:
     def rules(self, entry: RobotsEntry) -> RobotsFile:
         body = self._store.body(entry.sha256 or "")
         if body is None:
-            raise StoreError(f"the robots.txt of {entry.origin}, bodies/{entry.sha256}, is gone")
+            raise StoreError(f"the robots.txt of {entry.origin}, body {entry.sha256}, is gone")
         return parse(body, cut=entry.truncated)
 
 

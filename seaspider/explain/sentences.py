@@ -70,7 +70,7 @@ def _undecided(judgement: Judgement, why: Undecided) -> str:
         return f"{record} was in force until {moment(entry.expires_at_ms)}"
     if why is Undecided.NOT_YET:
         return f"{record} is dated later, {moment(entry.fetched_at_ms)}"
-    return f"{record} is in force, but its bytes are missing or changed (bodies/{entry.sha256})"
+    return f"{record} is in force, but its bytes are missing or changed (body {entry.sha256})"
 
 
 def _visited(found: Explanation, visit: VisitRow) -> str:

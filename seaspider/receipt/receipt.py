@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 
 from seaspider.core.credentials import without_userinfo_anywhere
@@ -72,7 +73,8 @@ class Receipt:
     the host, or recorded a page or robots.txt of it. `gaps_ns`: for each of `asked` the time since the one before, if
     it can be measured. `came_from`: (run, n) of a page request -> the URL of another host that led to it.
     `begun`: visits of its own URLs. `skipped`: lines of the list that name one of them again. `strays`: ends of
-    requests, of whatever host, without a beginning."""
+    requests, of whatever host, without a beginning. `names_at`: hosts that were asked at `host`, if that is an
+    address."""
 
     given: str
     host: str
@@ -89,6 +91,7 @@ class Receipt:
     begun: int
     skipped: int
     strays: int
+    names_at: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -166,7 +169,24 @@ def gather(evidence: Evidence, given: str, host: str) -> Receipt:
         begun=begun,
         skipped=skipped,
         strays=requests.strays,
+        names_at=_names_at(store, host),
     )
+
+
+def _names_at(store: _Snapshot, host: str) -> tuple[str, ...]:
+    """The names that were asked at an address. People who complain may know no more than that."""
+    if not _is_address(host):
+        return ()
+    requests = Requests(store.rows(File.REQUESTS), lambda row: row.get("ip", str) == host)
+    return tuple(sorted({normalise(each.url).host for each in requests} - {host}))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 class _Snapshot:

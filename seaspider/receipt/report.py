@@ -20,6 +20,7 @@ def as_object(receipt: Receipt) -> dict[str, Any]:
         "given": receipt.given,
         "host": receipt.host,
         "known": receipt.known,
+        "names_at": list(receipt.names_at),
         "runs": [_run(run, receipt) for run in receipt.runs],
         "requests": _requests(receipt),
         "asked": [

@@ -34,6 +34,7 @@ from seaspider.receipt.words import (
 # How much a section shows, so that all of them fit on a page.
 _IDENTITIES: Final = 2
 _IPS: Final = 2
+_NAMES: Final = 20
 _FIRST_URLS: Final = 4
 _LINES: Final = {"Pages": 2, "robots.txt": 10, "Not asked": 5, "Slowed down": 2, "After a 403": 2}
 
@@ -63,7 +64,13 @@ def _intro(receipt: Receipt) -> list[str]:
         " Seaspider downloads a list of pages: one request at a time, with a pause after each, and only what a site's"
         " robots.txt allows. Times are UTC."
     )
+    if any("replay_of" in run.versions for run in (*receipt.runs, receipt.latest) if run is not None):
+        text = f"This store is of a replay: none of these requests was sent to {host}. " + text
+    text += " Whether the records hold together: scrapy verify."
     lines = wrap(text, PAGE_COLUMNS, break_on_hyphens=False)
+    if receipt.names_at:
+        names = ", ".join(receipt.names_at[:_NAMES]) + (", ..." if len(receipt.names_at) > _NAMES else "")
+        lines += wrap(f"But this address was asked for pages of {names}: ask for the receipt of each.", PAGE_COLUMNS)
     if receipt.given.strip() != host:
         lines.append(short(f"(Looked up was the host of {receipt.given.strip()!r}.)", PAGE_COLUMNS))
     return [*lines, ""] if receipt.known else lines

@@ -64,7 +64,7 @@ class Archive:
         """Raises StoreError if it is missing or changed."""
         body = self.evidence.true_body(sha256)
         if body is None:
-            raise StoreError(f"{self.evidence.folder}: bodies/{sha256} is missing or changed")
+            raise StoreError(f"{self.evidence.folder}: bodies/{sha256[:2]}/{sha256} is missing or changed")
         return body
 
     def _kept(self) -> Iterator[tuple[_Key, Kept]]:

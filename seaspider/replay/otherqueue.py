@@ -148,8 +148,8 @@ class OtherReplay:
     unknown: tuple[tuple[int | None, str], ...]
 
 
-def crawl_other(old: Evidence, folder: Path, queue: GivenQueue) -> OtherReplay:
-    """Crawls a queue into a new store, with the settings of the last recorded run.
+def crawl_other(old: Evidence, folder: Path, queue: GivenQueue, source: str) -> OtherReplay:
+    """Crawls a queue into a new store, with the settings of the last recorded run. `source`: the digest of `old`.
 
     Raises SeaspiderError, and KeyboardInterrupt.
     """
@@ -165,6 +165,7 @@ def crawl_other(old: Evidence, folder: Path, queue: GivenQueue) -> OtherReplay:
     try:
         run = next_run(config, store, world)
         run.halted = lambda: web.halted(run)
+        run.replay_of = source
         run.load(lines)
     except BaseException:
         store.close()

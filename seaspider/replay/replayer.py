@@ -61,9 +61,9 @@ class _Prepared:
 
 class Replayer:
     """`old`: the store to be replayed. `folder`: the new one. `queue`: the file that the runs' queue is read from, if
-    it is not taken from the store."""
+    it is not taken from the store. `source`: the digest of `old`, which the new store names."""
 
-    def __init__(self, old: Evidence, folder: Path, queue: GivenQueue | None) -> None:
+    def __init__(self, old: Evidence, folder: Path, queue: GivenQueue | None, source: str) -> None:
         self.requests = 0
         self.unknown = 0
         """URLs of the queue that the store does not tell, since they never had a turn."""
@@ -74,6 +74,7 @@ class Replayer:
         self._old = old
         self._folder = folder
         self._queue = queue
+        self._source = source
         self._reel = Reel(old)
         self._runs = iter(old.runs)
         self._now: _Prepared | None = None
@@ -113,7 +114,7 @@ class Replayer:
         tape = Tape(self._reel, info)
         clock = TapeClock(tape)
         backoff_ms = put_off(0, frontier_policy(config).backoff_ns).not_before_ms or 0
-        store = ReplayStore(self._folder, tape, clock)
+        store = ReplayStore(self._folder, tape, clock, self._source)
         try:
             run = next_run(config, store, lambda stopped: as_it_was(tape, clock, backoff_ms))
             prepared = _Prepared(tape, run)

@@ -19,8 +19,11 @@ from seaspider.store import FolderStore
 
 
 class ReplayStore(FolderStore):
-    def __init__(self, folder: Path, tape: Tape, clock: TapeClock) -> None:
+    """`source`: the digest of the store that is replayed, which each run names in its `versions`."""
+
+    def __init__(self, folder: Path, tape: Tape, clock: TapeClock, source: str) -> None:
         super().__init__(folder, durable=False)
+        self._source = source
         self._tape = tape
         self._clock = clock
 
@@ -30,6 +33,8 @@ class ReplayStore(FolderStore):
             raise self._tape.reel.error
         recorded = self._tape.take_manifest(record) if file is File.MANIFEST else self._tape.take(file, record)
         if recorded is not None:
+            if recorded.get("event") == "start":
+                recorded = {**recorded, "versions": {**recorded["versions"], "replay_of": self._source}}
             super().write(file, recorded)
             self._clock.let_go()
 

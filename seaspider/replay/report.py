@@ -113,20 +113,22 @@ def replay(old: Evidence, new: Path, queue: str | None) -> Replay | OtherReplay:
     with given(queue) as found:
         if found is None or found.sha256 in {run.start.get("queue_sha256", str) for run in old.runs}:
             return _same(old, new, found)
-        came = crawl_other(old, new, found)
+        source = digest(old)
+        came = crawl_other(old, new, found, source)
         return OtherReplay(
             store=str(old.folder),
             new=str(new),
             queue=found.path,
             requests=came.requests,
-            digest=digest(old),
+            digest=source,
             new_digest=digest(Evidence(new)),
             not_recorded=tuple(Unrecorded(*each) for each in came.unknown),
         )
 
 
 def _same(old: Evidence, new: Path, queue: GivenQueue | None) -> Replay:
-    replayer, difference = Replayer(old, new, queue), None
+    source, difference = digest(old), None
+    replayer = Replayer(old, new, queue, source)
     try:
         replayer.go()
     except Differs as error:
@@ -136,7 +138,7 @@ def _same(old: Evidence, new: Path, queue: GivenQueue | None) -> Replay:
         new=str(new),
         runs=len(old.runs),
         requests=replayer.requests,
-        digest=digest(old),
+        digest=source,
         new_digest=digest(Evidence(new)) if difference is None else None,
         difference=difference,
         unknown=replayer.unknown,

@@ -155,7 +155,9 @@ class TapeExchange:
             return b""
         body = self._tape.reel.evidence.true_body(sha256)
         if body is None:
-            raise self._tape.reel.fail(Differs(f"{found.row.place}: bodies/{sha256} is missing or changed"))
+            raise self._tape.reel.fail(
+                Differs(f"{found.row.place}: bodies/{sha256[:2]}/{sha256} is missing or changed")
+            )
         return body
 
 

@@ -16,11 +16,14 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from seaspider import journal
 from seaspider.core.records import File, to_line, without_times
+from seaspider.errors import StoreError
 from seaspider.journal import Row
 from seaspider.verify.evidence import Evidence
 
 FILES: Final = (File.SKIPPED, File.ROBOTS, File.INTENTS, File.REQUESTS, File.PAGES, File.LINKS)
+_PIECE_BYTES: Final = 1 << 20
 _LEFT_OUT: Final = ("versions", "queue")
 
 
@@ -46,6 +49,21 @@ def _line(row: Row, record: Mapping[str, Any]) -> bytes:
         return to_line(without_times(record))
     except (RecursionError, ValueError) as error:
         raise row.error(f"cannot be written again: {error}") from error
+
+
+def exact(evidence: Evidence) -> str:
+    """sha256 over the bytes of the same files, in the same order, as they are. In hex. Raises StoreError."""
+    sha256 = hashlib.sha256()
+    for file in (*FILES, File.MANIFEST):
+        try:
+            with journal.opened(evidence.folder / file) as opened:
+                while piece := opened.read(_PIECE_BYTES):
+                    sha256.update(piece)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StoreError(f"{file}: {error.strerror or error}") from error
+    return sha256.hexdigest()
 
 
 def _portable(record: dict[str, Any]) -> dict[str, Any]:

@@ -153,6 +153,11 @@ class NothingLost(Check):
                 first = visit.asked[0].request
                 raise Refuted(first.place, f"visit {visit.number} has neither an intent that is open nor a page line")
         left = self._counted.check(run.end, len(self._intents)) if run.ended else None
+        if not run.ended:
+            self.notes.append(
+                f"run {run.number} has no last line: it was killed, or its end was taken away; that these are all its "
+                "records is not proven"
+            )
         self._fates.check_duplicates(all_known=left == 0)
         if self._queue is not None:
             self._queue.check(run, self._fates.lines, self._is_done)

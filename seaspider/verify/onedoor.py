@@ -12,15 +12,19 @@ from typing import ClassVar
 from seaspider.core.addresses import SpecialAddressError, choose
 from seaspider.core.records import Reason
 from seaspider.core.redirects import location_text
+from seaspider.core.times import MS_PER_S
 from seaspider.core.urls import UrlError, normalise
 from seaspider.journal import Row
 from seaspider.verify import walk
-from seaspider.verify.evidence import Evidence, Request, Settle
+from seaspider.verify.evidence import Evidence, Request, Settle, milliseconds
 from seaspider.verify.facts import Asked, Check, PageLine, RobotsLine, Run, Visit, Waiting, contradiction
 from seaspider.verify.proof import Proof, Refuted
 from seaspider.verify.robots import Entry
 
 _CHOICES_KEPT = 10_000
+CLOCK_STEP_MS = 10_000
+"""Less is how clocks are corrected day by day, and no matter to anybody."""
+NS_PER_MS = 1_000_000
 
 
 def prove(evidence: Evidence) -> Proof:
@@ -36,9 +40,16 @@ class OneDoor(Check):
         self._last: Request | None = None
         self._choices: dict[tuple[str, ...], str] = {}
         self._unsettled = 0
+        self._clock_ms = 0
+        """How far the wall clock is ahead of the boot clock."""
 
     def run_starts(self, run: Run) -> None:
         self._run, self._last = run, None
+        began_ms = milliseconds(run.info.start, "started_at")
+        self._clock_ms = began_ms - run.info.start.get("started_ns", int) // NS_PER_MS
+        source = run.info.start.get("versions", dict).get("replay_of")
+        if source is not None:
+            self.notes.append(f"run {run.number} is a replay (of the store with digest {source}): nothing was sent")
         self._choices.clear()
 
     # --- a request by itself ---
@@ -54,8 +65,20 @@ class OneDoor(Check):
         _check_url(request)
         chosen = self._chosen(request)
         contradiction(request.ip == chosen, request.place, f"ip is {request.ip}, its addresses give {chosen}")
+        self._look_at_clock(request.place, request.claimed_ms, request.claimed_ns)
         if request.settle is not None:
             self._check_settle(request, request.settle)
+            self._look_at_clock(request.settle.place, request.settle.ended_ms, request.settle.ended_ns)
+
+    def _look_at_clock(self, place: str, wall_ms: int, boot_ns: int) -> None:
+        """Dates are by a clock that may be set at any time; the pauses are by one that cannot."""
+        ahead_ms = wall_ms - boot_ns // NS_PER_MS - self._clock_ms
+        if abs(ahead_ms) > CLOCK_STEP_MS:
+            self._clock_ms += ahead_ms
+            self.notes.append(
+                f"{place}: the wall clock stands {ahead_ms / MS_PER_S:+.3f} s from where it was: it was set, or the "
+                "dates are not true"
+            )
 
     def _chosen(self, request: Request) -> str:
         """Raises Refuted if one of the addresses may not be asked."""

@@ -16,7 +16,7 @@ PROMISES: Final = {
     "P2": "every request through one door",
     "P3": "no request before its pause was over",
     "P4": "each redirect hop judged and asked for itself",
-    "P5": "order and records follow from queue and answers",
+    "P5": "order and outcomes follow from queue and answers",
     "P6": "nothing lost",
 }
 """In short; README has them in full."""
@@ -37,7 +37,14 @@ def _lines(found: Verification) -> Iterator[str]:
     notes = [f"{promise}: {note}" for promise, said in found.notes.items() for note in said]
     if notes:
         yield from ("", "Could not be proven:", *(f"- {note}" for note in notes))
-    yield from ("", f"digest  {found.digest}", f"result  {'REFUTED' if found.refuted else 'proven'}")
+    yield from ("", f"digest  {found.digest}  (times aside)", f"exact   {found.exact}  (every byte of the records)")
+    yield f"result  {_result(found, bool(notes))}"
+
+
+def _result(found: Verification, notes: bool) -> str:
+    if found.refuted:
+        return "REFUTED"
+    return "proven, but for what could not be, see above" if notes else "proven"
 
 
 def promise_lines(found: Verification) -> Iterator[str]:
@@ -75,6 +82,7 @@ def as_object(found: Verification) -> dict[str, Any]:
         "verdicts": [{"run": run.run, "reason": run.reason, **run.verdict.to_record()} for run in found.verdicts],
         "unproven": {promise: list(said) for promise, said in found.notes.items()},
         "digest": found.digest,
+        "exact": found.exact,
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from seaspider.errors import StoreError
 from seaspider.verify import orderproof, shape, walk
 from seaspider.verify.allowed import Allowed
-from seaspider.verify.digest import digest
+from seaspider.verify.digest import digest, exact
 from seaspider.verify.evidence import Evidence
 from seaspider.verify.hops import Hops
 from seaspider.verify.nothinglost import NothingLost
@@ -29,6 +29,8 @@ class Verification:
     notes: Mapping[str, Sequence[str]]
     verdicts: Sequence[RunVerdict]
     digest: str
+    exact: str
+    """sha256 over the journal files as they are, times and all, one after the other."""
 
     @property
     def refuted(self) -> bool:
@@ -49,7 +51,7 @@ def verify(folder: Path, queue: str | None = None) -> Verification:
     del checks, verdicts
     proofs["P5"] = _order(evidence, refuted=not all(proof.holds for proof in proofs.values()))
     ordered = {promise: proofs[promise] for promise in sorted(proofs)}
-    return Verification(str(folder), ordered, notes, runs, digest(evidence, shape.check))
+    return Verification(str(folder), ordered, notes, runs, digest(evidence, shape.check), exact(evidence))
 
 
 def _order(evidence: Evidence, *, refuted: bool) -> Proof:

@@ -32,7 +32,7 @@ from tests.crawling import crawl
 
 LINES, COLUMNS = 60, 100
 KEYS = [
-    "given", "host", "known", "runs", "requests", "asked", "pages", "not_asked", "urls", "robots", "gaps",
+    "given", "host", "known", "names_at", "runs", "requests", "asked", "pages", "not_asked", "urls", "robots", "gaps",
     "longest_pause", "slowed", "forbidden", "skipped_lines", "visits_begun", "ends_without_beginning", "leave_alone",
 ]  # fmt: skip
 
@@ -161,7 +161,7 @@ Receipt for harbour.test
 
 This is all that a program called Seaspider asked of harbour.test, by the records of this crawl.
 Seaspider downloads a list of pages: one request at a time, with a pause after each, and only what a
-site's robots.txt allows. Times are UTC.
+site's robots.txt allows. Times are UTC. Whether the records hold together: scrapy verify.
 (Looked up was the host of 'HTTP://Harbour.test.:80/x'.)
 
 Asked        4 requests in 1 run of the program: 1 for robots.txt, 3 pages
@@ -717,3 +717,9 @@ def test_memory_does_not_grow_with_the_other_hosts(seen: Seen, tmp_path: Path) -
         tracemalloc.stop()
         assert found == seen.found("push.test")
     assert peaks[1] < peaks[0] * 1.2
+
+
+def test_of_an_address_it_says_which_names_were_asked_there(demo: Path) -> None:
+    [text, found] = receipts(demo, ["127.0.0.11"], ["127.0.0.11", "--json"])
+    assert (text.exit, json.loads(found.out)["names_at"]) == (0, ["harbour.test"])
+    assert "But this address was asked for pages of harbour.test: ask for the receipt of each." in text.out

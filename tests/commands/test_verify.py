@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from seaspider.core.records import File
 from seaspider.loopback import LoopbackWeb
-from tests.crawling import Ended, scrapy
+from tests.crawling import ROOT, Ended, command, environment, scrapy
 from tests.test_crawl import demo
 
 PROMISES = ("P1", "P2", "P3", "P4", "P5", "P6")
@@ -47,6 +49,11 @@ def verify(folder: Path, *options: object) -> Ended:
     return scrapy(["verify", *map(str, options)], folder)
 
 
+def every_byte(store: Path) -> str:
+    names = ("skipped", "robots", "intents", "requests", "pages", "links", "manifest")
+    return hashlib.sha256(b"".join((store / f"{name}.jsonl").read_bytes() for name in names)).hexdigest()
+
+
 def test_a_good_store_is_proven_in_words(good: Path, tmp_path: Path) -> None:
     ended = verify(tmp_path, good, "--queue", good.parent / "queue.txt")
     assert (ended.exit, ended.log) == (0, "")
@@ -56,7 +63,8 @@ def test_a_good_store_is_proven_in_words(good: Path, tmp_path: Path) -> None:
     assert "P2  proven   every request through one door (25 requests, 25 hops)" in lines
     figures = "25 requests to 9 hosts, breadth 360 per mil, at most 5 a host, 0 too near"
     assert f"run 1 (finished): {figures}; polite, broad, no gate set" in lines
-    assert re.fullmatch("digest  [0-9a-f]{64}", lines[-2])
+    assert re.fullmatch(r"digest  [0-9a-f]{64}  \(times aside\)", lines[-3])
+    assert lines[-2] == f"exact   {every_byte(good)}  (every byte of the records)"
     assert lines[-1] == "result  proven"
 
 
@@ -64,7 +72,7 @@ def test_a_good_store_is_proven_as_an_object(good: Path, tmp_path: Path) -> None
     ended = verify(tmp_path, good, "--json")
     assert ended.exit == 0, ended.log
     found = json.loads(ended.out)
-    assert list(found) == ["store", "proven", "promises", "verdicts", "unproven", "digest"]
+    assert list(found) == ["store", "proven", "promises", "verdicts", "unproven", "digest", "exact"]
     assert (found["store"], found["proven"], found["unproven"]) == (str(good), True, {})
     assert {name: each["standing"] for name, each in found["promises"].items()} == dict.fromkeys(PROMISES, "proven")
     assert found["promises"]["P1"] == {
@@ -133,3 +141,57 @@ def test_a_store_that_is_still_written_is_not_judged(good: Path, tmp_path: Path)
     said = f"{tmp_path}/store: a crawl is at work in it; verify it when that has ended"
     assert (ended.exit, ended.out, ended.log) == (2, "", f"scrapy verify: {said}\n")
     assert verify(tmp_path, tmp_path / "store").exit == 0
+
+
+def test_a_run_without_its_last_line_is_not_proven_to_be_whole(good: Path, tmp_path: Path) -> None:
+    shutil.copytree(good, tmp_path / "cut")
+    manifest = tmp_path / "cut" / File.MANIFEST
+    manifest.write_bytes(manifest.read_bytes().splitlines(keepends=True)[0])
+    ended = verify(tmp_path, tmp_path / "cut")
+    assert ended.exit == 0
+    note = (
+        "run 1 has no last line: it was killed, or its end was taken away; that these are all its records is not proven"
+    )
+    assert f"- P6: {note}" in ended.out.splitlines()
+    assert ended.out.splitlines()[-1] == "result  proven, but for what could not be, see above"
+
+
+def test_dates_that_do_not_go_with_the_boot_clock_are_told(good: Path, tmp_path: Path) -> None:
+    shutil.copytree(good, tmp_path / "dated")
+    requests = tmp_path / "dated" / File.REQUESTS
+    rows = [json.loads(line) for line in requests.read_text().splitlines()]
+    rows[-1]["ended_at"] = f"2036{rows[-1]['ended_at'][4:]}"
+    requests.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
+    told = [line for line in verify(tmp_path, tmp_path / "dated").out.splitlines() if "wall clock" in line]
+    assert len(told) == 1
+    assert told[0].startswith(f"- P2: requests.jsonl:{len(rows)}: the wall clock stands +")
+    assert told[0].endswith(" s from where it was: it was set, or the dates are not true")
+
+
+def test_a_replay_is_told_from_a_crawl(good: Path, tmp_path: Path) -> None:
+    scrapy(["replay", str(good), "-a", f"store={tmp_path / 'again'}"], tmp_path)
+    first, second = (json.loads(verify(tmp_path, store, "--json").out) for store in (good, tmp_path / "again"))
+    assert first["digest"] == second["digest"]
+    assert first["exact"] != second["exact"]
+    replayed = f"run 1 is a replay (of the store with digest {first['digest']}): nothing was sent"
+    assert (first["unproven"], second["unproven"]) == ({}, {"P2": [replayed]})
+    receipt = scrapy(["receipt", "harbour.test", "--store", str(tmp_path / "again")], tmp_path)
+    assert "This store is of a replay: none of these requests was sent to harbour.test." in receipt.out
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["a full disk", "a reader that left"])
+def test_an_answer_that_nobody_takes_is_an_error(good: Path, tmp_path: Path, full: bool) -> None:
+    where = "/dev/full" if full else "/dev/null"
+    said = subprocess.run(
+        ["sh", "-c", f'"$@" {f"> {where}" if full else "| true"}; echo $?', "sh", *command(["verify", str(good)])],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    if full:
+        assert said.stdout.decode() == "74\n"
+        assert said.stderr.decode() == "scrapy verify: standard output cannot be written: No space left on device\n"
+    else:
+        assert said.stderr == b""
