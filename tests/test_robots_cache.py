@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from seaspider.core.records import without_times
 from seaspider.core.times import rfc3339_ms
 from seaspider.loopback import Answer, Arrival, LoopbackWeb
 from tests.crawling import Ended, crawl
@@ -260,7 +261,7 @@ def test_a_page_record_says_what_decided(
     timeline: Timeline, url: str, decision: str, rule: str | None, line: int | None, status: int | None
 ) -> None:
     origin = f"http://keep.test:{timeline.port}"
-    assert timeline.ended.page(origin + url)["chain"] == [
+    assert without_times(timeline.ended.page(origin + url)["chain"]) == [
         {
             "url": origin + url,
             "ip": NAMES["keep.test"] if status else None,

@@ -332,7 +332,7 @@ class Name(str):
     __hash__ = str.__hash__
 
 
-def work_per_turn(order: HostOrder[int], hosts: int, address: Callable[[int], str], counted: int = 400) -> float:
+def work_per_turn(order: HostOrder[int], hosts: int, address: Callable[[int], str], counted: int = 100) -> float:
     """Calls and comparisons a turn costs, over turns of a steady state; pushes and the first rounds left aside."""
     names = [Name(f"h{number:06}") for number in range(hosts)]
     for number, name in enumerate(names):

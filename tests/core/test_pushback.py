@@ -100,7 +100,8 @@ LIMITS: dict[str, tuple[list[tuple[str, str]], int | None]] = {
     "a-moment-in-milliseconds": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "1796015900124")], 45),
     "digits-that-are-no-moment": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "9" * 400)], DELTA_MAX_S),
     "a-date-32-years-ahead": (
-        [("RateLimit-Remaining", "0"), ("RateLimit-Reset", "Mon, 30 Nov 2058 05:17:37 GMT")], 1_009_843_201
+        [("RateLimit-Remaining", "0"), ("RateLimit-Reset", "Mon, 30 Nov 2058 05:17:37 GMT")],
+        1_009_843_201,
     ),
     "a-date": ([("RateLimit-Remaining", "0"), ("RateLimit-Reset", "Mon, 30 Nov 2026 05:18:36 GMT")], 60),
     "not-the-fields-of-one-vendor": ([("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "50")], None),

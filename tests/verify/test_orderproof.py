@@ -219,6 +219,7 @@ def test_twin_without_doubt_a_killed_run_is_taken_for_another(
     assert any(found.values()) == (good.order == "round-robin")
 
 
+@pytest.mark.soak
 def test_runs_that_go_on_from_a_kill_hold(good: Good) -> None:
     found = {}
     for tenth in (2, 5, 8):
@@ -233,6 +234,7 @@ def test_runs_that_go_on_from_a_kill_hold(good: Good) -> None:
     assert {name: why for name, why in found.items() if why} == {}
 
 
+@pytest.mark.soak
 def test_further_runs_of_other_queues_hold(good: Good) -> None:
     store = good.folder / "further"
     shutil.copytree(good.store, store)

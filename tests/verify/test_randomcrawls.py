@@ -1,6 +1,7 @@
 """The random crawls are worth checking: together they show every kind of record there is, and none is refuted."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,14 @@ from seaspider.core.queue import Fate
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsstate import RobotsCause, RobotsReason, RobotsState
 from seaspider.core.urls import UrlReason
-from tests.crawling import Ended
+from seaspider.verify.digest import digest
+from seaspider.verify.evidence import Evidence
+from tests.crawling import Ended, scrapy
 from tests.verify import randomcrawls
 from tests.verify.stores import last_queue
 from tests.verify.tamper import refuted
+
+pytestmark = pytest.mark.soak
 
 SEEDS = range(1, 11)
 
@@ -85,6 +90,14 @@ def test_there_are_runs_that_go_on_where_others_ended_or_were_killed(ended: dict
         ("start", "start", "end"),
     }
     assert {each.exit for each in ended.values()} <= {0, 3, 4}, [each.log for each in ended.values()]
+
+
+def test_each_is_replayed_to_the_same_digest(ended: dict[int, Ended], tmp_path: Path) -> None:
+    for seed, each in ended.items():
+        new = tmp_path / str(seed)
+        replayed = scrapy(["replay", str(each.store), "-a", f"store={new}", "--json"], tmp_path)
+        assert replayed.exit == 0, (seed, replayed.out, replayed.log)
+        assert digest(Evidence(new)) == digest(Evidence(each.store))
 
 
 def test_none_is_refuted(ended: dict[int, Ended]) -> None:
