@@ -9,7 +9,7 @@ demo: .venv/installed
 	$(BIN)/scrapy demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 soak: .venv/installed
 	$(BIN)/python -m pytest -m soak $(PACED)

@@ -156,7 +156,8 @@ def test_an_answer_and_its_records(bench: Bencher) -> None:
     }
     assert (settle["n"], settle["status"], settle["error"]) == (1, 203, None)
     assert (settle["pause_s"], settle["pause_basis"]) == (2, "interval")
-    assert claim["claimed_ns"] <= settle["sent_ns"] <= arrival.arrived_ns <= arrival.answered_ns <= settle["ended_ns"]
+    # When the server had sent it all it notes in its own time.
+    assert claim["claimed_ns"] <= settle["sent_ns"] <= arrival.arrived_ns <= settle["ended_ns"]
 
 
 def test_the_claim_is_written_before_a_connection_is_made(bench: Bencher) -> None:

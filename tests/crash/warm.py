@@ -74,14 +74,15 @@ class Warm:
         self._listener.join(MOST_S)
         self._process.stdout.close()
 
-    def start(self, command: list[str], log: Path) -> Crawling:
-        """Runs `python -c CODE ARGUMENT...`; both outputs go into the file `log`."""
+    def start(self, command: list[str], log: Path, out: Path | None = None) -> Crawling:
+        """Runs `python -c CODE ARGUMENT...`; both outputs go into the file `log`, or standard output into `out`."""
         assert self._process.stdin is not None
         answers: SimpleQueue[int] = SimpleQueue()
         with self._asking:
             job = len(self._answers)
             self._answers[job] = answers
-            self._process.stdin.write(json.dumps({"job": job, "command": command[1:], "log": str(log)}) + "\n")
+            asked = {"job": job, "command": command[1:], "log": str(log), "out": str(out or log)}
+            self._process.stdin.write(json.dumps(asked) + "\n")
         return Crawling(answers.get(timeout=MOST_S), answers)
 
     def _listen(self) -> None:
@@ -146,8 +147,9 @@ def _main() -> None:
     job = _serve()
     signal.alarm(MOST_S)
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    out = log if job["out"] == job["log"] else os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     null = os.open(os.devnull, os.O_RDONLY)
-    for old, new in ((null, 0), (log, 1), (log, 2)):
+    for old, new in ((null, 0), (out, 1), (log, 2)):
         os.dup2(old, new)
     code, *arguments = job["command"][1:]
     sys.argv = ["-c", *arguments]

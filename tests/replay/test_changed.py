@@ -126,7 +126,7 @@ def test_a_changed_body_is_shown(
     place, sha256 = next((place, row["sha256"]) for place, row in enumerate(rows, 1) if row["sha256"])
     body = new / "bodies" / sha256[:2] / sha256
     body.unlink() if content is None else body.write_bytes(content)
-    ground.replay(new).differs(f"{file}:{place}: bodies/{sha256} is missing or changed")
+    ground.replay(new).differs(f"{file}:{place}: bodies/{sha256[:2]}/{sha256} is missing or changed")
 
 
 def test_what_was_replayed_is_kept_and_said_to_be_no_crawl(store: Path, tmp_path: Path) -> None:

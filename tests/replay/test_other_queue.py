@@ -150,7 +150,7 @@ def test_a_missing_body_is_an_error(crawled: Crawled, ground: Ground, tmp_path: 
         found = crawled.replay(["c.test/1"])
     finally:
         hidden.rename(body)
-    said = f"scrapy replay: {crawled.store}: bodies/{page['sha256']} is missing or changed\n"
+    said = f"scrapy replay: {crawled.store}: bodies/{page['sha256'][:2]}/{page['sha256']} is missing or changed\n"
     assert (found.done.exit, found.done.text) == (2, said)
 
 

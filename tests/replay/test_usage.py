@@ -47,7 +47,7 @@ WRONG: dict[str, tuple[str, str, Callable[[Path], object] | None]] = {
     "itself": ("{store} -a store={store}", "argument -a store={store}: must be a new folder, or an empty one", None),
     "below-a-file": (
         "{store} -a store={store}/lock/new",
-        "store '{store}/lock/new' cannot be written: Not a dir",
+        "argument -a store={store}/lock/new: must not lie in the store that is replayed",
         None,
     ),
     "no-store": ("{tmp}/nowhere -a store={new}", "{tmp}/nowhere: is no store: it has no manifest.jsonl", None),

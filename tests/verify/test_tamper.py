@@ -65,7 +65,11 @@ def test_its_queue_is_the_one_it_had(good: dict[str, Ended]) -> None:
     }
 
 
-@pytest.mark.parametrize("case", CASES)
+# Each in the long runs, every sixth always.
+ALL_CASES = [pytest.param(case, marks=() if at % 6 == 0 else pytest.mark.soak) for at, case in enumerate(CASES)]
+
+
+@pytest.mark.parametrize("case", ALL_CASES)
 def test_an_edit_is_refuted(case: str, good: dict[str, Ended], tmp_path: Path) -> None:
     promise, edit = CASES[case]
     made = tampered(edit, good, tmp_path, turn=len(case))

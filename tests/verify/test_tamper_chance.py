@@ -17,6 +17,8 @@ from tests.verify.tamper import BodyEdit, Edit, Rows, read, refuted
 from tests.verify.tamperchance import Altered, altered_fields, altered_lines, fields, kind_of, name
 from tests.verify.tamperlist import is_listed
 
+pytestmark = pytest.mark.soak
+
 SEEDS = (5, 10)
 EXAMPLES = 200
 
