@@ -5,8 +5,13 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from seaspider.loopback import LoopbackWeb
+
+# The same examples every time, and none on disk.
+settings.register_profile("exact", derandomize=True, database=None, deadline=None)
+settings.load_profile("exact")
 
 WebFactory = Callable[..., LoopbackWeb]
 
