@@ -134,7 +134,7 @@ def _read_pages(store: Journal, history: History) -> dict[VisitKey, int]:
             _url(row, "final_url")  # names the host that `deferred` tells of
         history.ended(url, outcome, {} if outcome.final else {key: row.get(key, object) for key in _PAGE_KEYS})
         if outcome is Outcome.STORED and row.get("status", int) == 403:
-            history.forbidden.append((_url(row, "final_url").host, _ms(row, "ended_at")))
+            history.forbidden.append((_url(row, "final_url").host, row.milliseconds("ended_at")))
     return depths
 
 
@@ -157,7 +157,7 @@ def _ending(row: Row) -> Ending:
     except ValueError as error:
         raise row.error(str(error)) from error
     if row.optional("not_before", str) is not None:
-        _ms(row, "not_before")
+        row.milliseconds("not_before")
     elif ending.reason in _TIMED:
         raise row.error(f"{ending} without a 'not_before'")
     return ending
@@ -171,11 +171,4 @@ def _url(row: Row, key: str) -> Url:
     try:
         return normalise(row.get(key, str))
     except UrlError as error:
-        raise row.error(f"{key!r}: {error}") from error
-
-
-def _ms(row: Row, key: str) -> int:
-    try:
-        return parse_rfc3339_ms(row.get(key, str))
-    except ValueError as error:
         raise row.error(f"{key!r}: {error}") from error

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from seaspider import faultpoints
 from seaspider.core.records import FORMAT, to_line
+from seaspider.core.times import parse_rfc3339_ms
 from seaspider.errors import StoreError
 
 T = TypeVar("T")
@@ -49,6 +50,13 @@ class Row:
     def optional(self, key: str, kind: type[T]) -> T | None:
         """The value of a key that must be there, but may be null."""
         return None if key in self.record and self.record[key] is None else self.get(key, kind)
+
+    def milliseconds(self, key: str) -> int:
+        """A time, as ms since the epoch. Raises StoreError if it is none."""
+        try:
+            return parse_rfc3339_ms(self.get(key, str))
+        except ValueError as error:
+            raise self.error(f"{key!r}: {error}") from error
 
     def error(self, why: str) -> StoreError:
         """The complaint about this row; `why` may hold a value of any length and is cut."""

@@ -14,6 +14,7 @@ from scrapy import Request
 
 from seaspider import http1
 from seaspider.core.frontier import Frontier, RobotsTurn
+from seaspider.core.httpfields import values_of
 from seaspider.core.records import Reason
 from seaspider.core.redirects import location_text
 from seaspider.core.robotsanswer import RobotsAnswer, is_redirect, wants_body
@@ -84,12 +85,12 @@ class Clearance:
         return self.of.number if self.of else None
 
     def plan(self, status: int, headers: Headers) -> BodyPlan:
-        return SKIP if is_redirect(status, _values(headers, b"location")) else WHOLE
+        return SKIP if is_redirect(status, values_of(headers, b"location")) else WHOLE
 
     def decoded(self, answer: http1.Answer) -> Decoded:
         if self.plan(answer.status, answer.headers).skip:
             return Decoded(b"", False)
-        codings = _values(answer.headers, b"content-encoding")
+        codings = values_of(answer.headers, b"content-encoding")
         return decode(answer.body, codings, self.max_body_bytes, empty_ok=True, unknown_ok=True)
 
     def sent(self) -> None:
@@ -130,7 +131,7 @@ class RobotsPermit:
     def decoded(self, answer: http1.Answer) -> Decoded:
         if not wants_body(answer.status):
             return Decoded(b"", False)
-        codings = _values(answer.headers, b"content-encoding")
+        codings = values_of(answer.headers, b"content-encoding")
         return decode(answer.body, codings, LIMIT_BYTES, clip=True, input_clipped=answer.clipped)
 
     def sent(self) -> None:
@@ -168,12 +169,8 @@ class Permits:
         return permit
 
 
-def _values(headers: Headers, name: bytes) -> list[bytes]:
-    return [value for key, value in headers if key.lower() == name]
-
-
 def _fill(hop: Hop, asked: Asked) -> None:
     hop.status = asked.status
     hop.error = asked.error
-    locations = _values(asked.headers, b"location")
+    locations = values_of(asked.headers, b"location")
     hop.location = ", ".join(map(location_text, dict.fromkeys(locations))) if locations else None

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from scrapy import Spider
@@ -22,8 +23,9 @@ from seaspider import guard
 from seaspider.clock import UnsupportedPlatform
 from seaspider.config import Config
 from seaspider.core.credentials import without_userinfo_anywhere
+from seaspider.core.records import File
 from seaspider.core.urls import Url, UrlError, normalise
-from seaspider.errors import ExchangeFailed, ExitCode, SeaspiderError, SettingError, UsageFault
+from seaspider.errors import ExchangeFailed, ExitCode, SeaspiderError, SettingError, StoreError, UsageFault
 from seaspider.terminal import printable
 
 _OPENING = "scrapy.utils.log"
@@ -74,6 +76,18 @@ def one_line(command: ScrapyCommand) -> Iterator[None]:
     except BaseException:
         opening.let_go()
         raise
+
+
+@contextmanager
+def reading_store(folder: str) -> Iterator[None]:
+    """Turns a store that cannot be read into a UsageFault, with the place as the user would find it: some errors name
+    the file in the store only."""
+    try:
+        yield
+    except StoreError as error:
+        text = str(error)
+        inside = text.startswith(tuple(f"{file}:" for file in File))
+        raise UsageFault(str(Path(folder) / text) if inside else text) from error
 
 
 def out(command: ScrapyCommand, text: str) -> None:

@@ -16,7 +16,7 @@ from seaspider.clock import SystemClock
 from seaspider.commands import edge
 from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms, rfc3339_ms
-from seaspider.errors import StoreError, UsageFault
+from seaspider.errors import UsageFault
 from seaspider.explain.explanation import explain
 from seaspider.explain.report import as_object, as_text
 from seaspider.storereader import StoreReader
@@ -60,10 +60,8 @@ class Command(ScrapyCommand):
         with edge.one_line(self):
             at = None if opts.at is None else _moment(opts.at)
             at_ms = SystemClock().wall_ms() if at is None else parse_rfc3339_ms(at)
-            try:
+            with edge.reading_store(opts.store):
                 found = explain(_store(opts.store), args[0], at, at_ms)
-            except StoreError as error:
-                raise UsageFault(str(error)) from error
             self.exitcode = found.exit_code
             edge.out(self, json.dumps(as_object(found)) if opts.json else as_text(found))
 

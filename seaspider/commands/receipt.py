@@ -10,7 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from seaspider.commands import edge
-from seaspider.errors import ExitCode, StoreError, UsageFault
+from seaspider.errors import ExitCode, UsageFault
 from seaspider.receipt.receipt import Receipt, gather, host_named
 from seaspider.receipt.report import as_object
 from seaspider.receipt.text import as_text
@@ -53,9 +53,5 @@ def make_receipt(given: str, folder: str) -> Receipt:
     host = host_named(given)
     if not folder:
         raise UsageFault("option --store: must name a folder")
-    try:
+    with edge.reading_store(folder):
         return gather(Evidence(Path(folder)), given, host)
-    except StoreError as error:
-        # Evidence names places within the store.
-        place = str(error) if str(error).startswith(folder) else f"{folder}/{error}"
-        raise UsageFault(place) from error

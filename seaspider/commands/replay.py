@@ -11,8 +11,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
 from seaspider.commands import edge
-from seaspider.core.records import File
-from seaspider.errors import ArgumentError, StoreError, UsageFault
+from seaspider.errors import ArgumentError, UsageFault
 from seaspider.replay.report import replay
 from seaspider.verify.evidence import Evidence
 
@@ -51,10 +50,8 @@ class Command(ScrapyCommand):
             folder = _new_folder(opts.spargs)
             if Path(args[0]).resolve() in folder.resolve().parents:
                 raise ArgumentError("store", str(folder), "must not lie in the store that is replayed")
-            try:
+            with edge.reading_store(args[0]):
                 found = replay(_old_store(args[0]), folder, opts.queue)
-            except StoreError as error:
-                raise UsageFault(_in_folder(args[0], str(error))) from error
             self.exitcode = found.exit_code
             edge.out(self, json.dumps(found.as_object()) if opts.json else found.as_text())
 
@@ -67,11 +64,6 @@ def _old_store(folder: str) -> Evidence:
     if not old.runs:
         raise UsageFault(f"store {folder!r}: no run has begun in it")
     return old
-
-
-def _in_folder(folder: str, text: str) -> str:
-    """The message with the place as the user would find it: some name the file in the store only."""
-    return str(Path(folder) / text) if text.startswith(tuple(f"{file}:" for file in File)) else text
 
 
 def _new_folder(given: list[str]) -> Path:

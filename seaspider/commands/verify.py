@@ -12,7 +12,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from seaspider.commands import edge
-from seaspider.errors import ExitCode, StoreError, UsageFault
+from seaspider.errors import ExitCode, UsageFault
 from seaspider.verify.report import as_object, as_text
 from seaspider.verify.verification import verify
 
@@ -47,10 +47,8 @@ class Command(ScrapyCommand):
             if not args[0]:
                 raise UsageFault("the store: must name a folder")
             _check_idle(Path(args[0]))
-            try:
+            with edge.reading_store(args[0]):
                 found = verify(Path(args[0]), opts.queue)
-            except StoreError as error:
-                raise UsageFault(_in_folder(args[0], str(error))) from error
             self.exitcode = ExitCode.INTERNAL if found.refuted else ExitCode.DONE
             edge.out(self, json.dumps(as_object(found)) if opts.json else as_text(found))
 
@@ -62,9 +60,3 @@ def _check_idle(folder: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageFault(f"{folder}: a crawl is at work in it; verify it when that has ended") from None
-
-
-def _in_folder(folder: str, text: str) -> str:
-    """The message with the place as the user would find it: some name the file in the store only."""
-    whole = str(Path(folder))
-    return text if text.startswith(whole) else f"{whole}/{text}"

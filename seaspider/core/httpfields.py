@@ -7,7 +7,7 @@ A field comes as the sequence of its lines, in order, as text. RFC 9110 sections
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -60,6 +60,16 @@ def _full_year(two_digits: int, rest: tuple[int, ...], now_ms: int) -> int:
     horizon = (now.year + 50, now.month, now.day, now.hour, now.minute, now.second)
     year = horizon[0] // 100 * 100 + two_digits
     return year if (year, *rest) <= horizon else year - 100
+
+
+def values_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    """The values of a header in the order received; `name` in lower case."""
+    return [value for key, value in headers if key.lower() == name]
+
+
+def texts_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+    """As values_of(), each octet a character."""
+    return [value.decode("latin-1") for value in values_of(headers, name)]
 
 
 def retry_after_s(lines: Sequence[str], date_lines: Sequence[str], now_ms: int) -> int | None:

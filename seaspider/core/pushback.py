@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from seaspider.core.governor import BackoffPolicy, backoff_ns
-from seaspider.core.httpfields import DELTA_MAX_S, retry_after_s
+from seaspider.core.httpfields import DELTA_MAX_S, retry_after_s, texts_of
 from seaspider.core.times import MS_PER_S, NS_PER_S
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -51,7 +51,7 @@ def pushback(headers: Headers, failures: int, policy: BackoffPolicy, now_ms: int
     `headers`: of the answer as far as there was one. `failures`: in a row of the host, this one included, 0 after a
     success. `now_ms`: wall clock when it was in.
     """
-    asked_s = [retry_after_s(_texts(headers, b"retry-after"), _texts(headers, b"date"), now_ms)]
+    asked_s = [retry_after_s(texts_of(headers, b"retry-after"), texts_of(headers, b"date"), now_ms)]
     asked_s.append(rate_limit_s(headers, now_ms))
     longest_ns = max((seconds * NS_PER_S for seconds in asked_s if seconds is not None), default=None)
     return Pushback(
@@ -66,10 +66,10 @@ def rate_limit_s(headers: Headers, now_ms: int) -> int | None:
 
     What remains is never a reason to go faster, and a limit that is not understood is passed over.
     """
-    limits = [limit for line in _texts(headers, b"ratelimit") for limit in _limits(line)]
+    limits = [limit for line in texts_of(headers, b"ratelimit") for limit in _limits(line)]
     resets = [limit.get("t", limit.get("reset", "")) for limit in limits if _used_up(limit)]
-    if any(_NOTHING.fullmatch(line.strip(" \t")) for line in _texts(headers, b"ratelimit-remaining")):
-        resets += _texts(headers, b"ratelimit-reset")
+    if any(_NOTHING.fullmatch(line.strip(" \t")) for line in texts_of(headers, b"ratelimit-remaining")):
+        resets += texts_of(headers, b"ratelimit-reset")
     waits = [_seconds_until(reset, now_ms) for reset in resets]
     return max((wait for wait in waits if wait is not None), default=None)
 
@@ -99,7 +99,3 @@ def _seconds_until(reset: str, now_ms: int) -> int | None:
         return retry_after_s([reset], (), now_ms)
     moment_ms = int(moment[1]) * (MS_PER_S if len(moment[1]) == 10 else 1)
     return min(max(0, -((now_ms - moment_ms) // MS_PER_S)), DELTA_MAX_S)  # rounded up
-
-
-def _texts(headers: Headers, name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in headers if key.lower() == name]

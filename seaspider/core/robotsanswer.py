@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seaspider.core.httpfields import max_age_s, retry_after_s
+from seaspider.core.httpfields import max_age_s, retry_after_s, texts_of, values_of
 from seaspider.core.redirects import REDIRECT_STATUSES, HopReason, RefusedHop, next_hop
 from seaspider.core.robotsbook import RobotsBook
 from seaspider.core.robotsentry import RobotsEntry, RobotsHop
@@ -48,10 +48,10 @@ class RobotsAnswer:
 
     def values(self, name: bytes) -> list[bytes]:
         """The values of a header in the order received; `name` in lower case."""
-        return [value for key, value in self.headers if key.lower() == name]
+        return values_of(self.headers, name)
 
     def texts(self, name: bytes) -> list[str]:
-        return [value.decode("latin-1") for value in self.values(name)]
+        return texts_of(self.headers, name)
 
 
 @dataclass(frozen=True, slots=True)

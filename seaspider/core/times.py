@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, Decimal
 
 MS_PER_S = 1_000
 NS_PER_S = 1_000_000_000
+NS_PER_MS = NS_PER_S // MS_PER_S
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STORED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")

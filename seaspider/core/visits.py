@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from seaspider.core.httpfields import texts_of
 from seaspider.core.records import FORMAT, Ending
 from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.times import rfc3339_ms
@@ -78,8 +79,7 @@ class Answered:
 
     def values(self, name: str) -> list[str]:
         """The values of a header in the order received."""
-        wanted = name.lower().encode("latin-1")
-        return [value.decode("latin-1") for key, value in self.headers if key.lower() == wanted]
+        return texts_of(self.headers, name.lower().encode("latin-1"))
 
 
 @dataclass(slots=True, eq=False)

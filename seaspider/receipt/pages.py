@@ -9,7 +9,6 @@ from seaspider.core.records import Outcome, Reason
 from seaspider.journal import Row
 from seaspider.receipt.requests import Asked
 from seaspider.receipt.robots import hops_of, host_of
-from seaspider.verify.evidence import milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +109,8 @@ def _page(row: Row, url: str, hops: list[Row], host: str) -> PageFact:
         outcome=outcome,
         reason=reason,
         status=row.optional("status", int),
-        ended_ms=milliseconds(row, "ended_at"),
-        not_before_ms=None if row.optional("not_before", str) is None else milliseconds(row, "not_before"),
+        ended_ms=row.milliseconds("ended_at"),
+        not_before_ms=None if row.optional("not_before", str) is None else row.milliseconds("not_before"),
         not_asked=last.get("url", str) if unanswered and at_the_host else None,
         group=last.optional("group", str),
         rule=last.optional("rule", str),

@@ -22,7 +22,7 @@ from seaspider.journal import Row
 from seaspider.receipt.pages import PageFact, begun_of, pages_of
 from seaspider.receipt.requests import ROBOTS, Asked, Gaps, Meter, Requests
 from seaspider.receipt.robots import OriginFact, RobotsFiles, host_of, robots_of
-from seaspider.verify.evidence import Evidence, RunInfo, milliseconds
+from seaspider.verify.evidence import Evidence, RunInfo
 
 FORBIDDEN: Final = 403
 
@@ -211,8 +211,8 @@ def _run(info: RunInfo) -> RunFact:
     return RunFact(
         run=info.number,
         boot_id=info.boot_id,
-        started_ms=milliseconds(start, "started_at"),
-        ended_ms=None if info.end is None else milliseconds(info.end, "ended_at"),
+        started_ms=start.milliseconds("started_at"),
+        ended_ms=None if info.end is None else info.end.milliseconds("ended_at"),
         reason=None if info.end is None else info.end.get("reason", str),
         versions=start.get("versions", dict),
         user_agent=settings.get("user_agent", str),

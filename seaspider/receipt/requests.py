@@ -15,7 +15,6 @@ from typing import Final
 from seaspider.core.politeness import PauseBasis
 from seaspider.core.times import ns_from_s
 from seaspider.journal import Row
-from seaspider.verify.evidence import milliseconds
 
 ROBOTS: Final = "robots"
 
@@ -90,7 +89,7 @@ def _asked(claim: Row, settle: Row | None) -> Asked:
         kind=intern(claim.get("kind", str)),
         url=claim.get("url", str),
         ip=intern(claim.get("ip", str)),
-        at_ms=milliseconds(claim, "claimed_at"),
+        at_ms=claim.milliseconds("claimed_at"),
         claimed_ns=claim.get("claimed_ns", int),
     )
     return begun if settle is None else _settled(begun, settle)
@@ -101,7 +100,7 @@ def _settled(begun: Asked, settle: Row) -> Asked:
     ended = replace(
         begun,
         sent=settle.optional("sent_ns", int) is not None,
-        ended_ms=milliseconds(settle, "ended_at"),
+        ended_ms=settle.milliseconds("ended_at"),
         ended_ns=settle.get("ended_ns", int),
         status=settle.optional("status", int),
         error=None if error is None else intern(error),

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Final
 
 from seaspider.core.records import Outcome, Reason
-from seaspider.core.times import MS_PER_S, NS_PER_S, rfc3339_ms
+from seaspider.core.times import MS_PER_S, NS_PER_MS, rfc3339_ms
 from seaspider.receipt.pages import PageFact
 from seaspider.receipt.requests import Asked
 
@@ -15,7 +15,6 @@ PAGE_COLUMNS: Final = 100
 LABEL_COLUMNS: Final = 13
 TEXT_COLUMNS: Final = PAGE_COLUMNS - LABEL_COLUMNS
 
-_NS_PER_MS = NS_PER_S // MS_PER_S
 
 BASIS: Final[Mapping[str | None, str]] = {
     "interval": "the usual pause of this program",
@@ -89,7 +88,7 @@ def moment(wall_ms: int) -> str:
 
 def seconds(ns: int) -> str:
     """`1.234 s`, never more than it was."""
-    return f"{ns // _NS_PER_MS / MS_PER_S:.3f} s"
+    return f"{ns // NS_PER_MS / MS_PER_S:.3f} s"
 
 
 def plain(text: str) -> str:

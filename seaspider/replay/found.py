@@ -11,10 +11,8 @@ from typing import Any
 
 from seaspider import http1
 from seaspider.core.records import Outcome, Reason
-from seaspider.core.times import parse_rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.journal import Row
-from seaspider.verify.evidence import milliseconds
 
 _WIRE_FLAGS = frozenset(map(str, http1.Flag))
 
@@ -62,13 +60,17 @@ class Found:
 def of_page(row: Row) -> Found:
     """Of a line of pages.jsonl."""
     hop = _last_hop(row)
-    judged_ms, started_ms, ended_ms = _hop_ms(row, hop), milliseconds(row, "started_at"), milliseconds(row, "ended_at")
+    judged_ms, started_ms, ended_ms = (
+        None if hop.optional("judged_at", str) is None else hop.milliseconds("judged_at"),
+        row.milliseconds("started_at"),
+        row.milliseconds("ended_at"),
+    )
     stored = row.get("outcome", str) == Outcome.STORED
     return Found(
         row=row,
         visit=row.get("visit", int),
         when_ms=started_ms if judged_ms is None or _is_kept(judged_ms, started_ms, ended_ms) else judged_ms,
-        not_before_ms=None if row.optional("not_before", str) is None else milliseconds(row, "not_before"),
+        not_before_ms=None if row.optional("not_before", str) is None else row.milliseconds("not_before"),
         kept=Kept(
             sha256=row.optional("sha256", str) if stored else None,
             flags=tuple(flag for flag in row.get("flags", list) if flag in _WIRE_FLAGS),
@@ -83,7 +85,7 @@ def of_robots(row: Row) -> Found:
     return Found(
         row=row,
         visit=None,
-        when_ms=milliseconds(row, "fetched_at"),
+        when_ms=row.milliseconds("fetched_at"),
         not_before_ms=None,
         kept=Kept(None if renewed else row.optional("sha256", str), row.get("truncated", bool)),
         **_of_hop(row, _last_hop(row)),
@@ -121,11 +123,3 @@ def _of_hop(row: Row, hop: Row) -> dict[str, Any]:
         "error": hop.optional("error", str),
         "reason": row.optional("reason", str),
     }
-
-
-def _hop_ms(row: Row, hop: Row) -> int | None:
-    judged = hop.optional("judged_at", str)
-    try:
-        return None if judged is None else parse_rfc3339_ms(judged)
-    except ValueError as error:
-        raise row.error(f"'judged_at': {error}") from error

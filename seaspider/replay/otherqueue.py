@@ -25,7 +25,7 @@ from seaspider.replay.givenqueue import GivenQueue
 from seaspider.resolver import ResolveError
 from seaspider.run import Run, next_run
 from seaspider.store import FolderStore
-from seaspider.verify.evidence import Evidence, milliseconds
+from seaspider.verify.evidence import Evidence
 
 
 class NotRecorded(Interrupted):
@@ -154,7 +154,7 @@ def crawl_other(old: Evidence, folder: Path, queue: GivenQueue, source: str) -> 
     Raises SeaspiderError, and KeyboardInterrupt.
     """
     archive, info = Archive(old), old.runs[-1]
-    clock = VirtualClock(info.boot_id, milliseconds(info.start, "started_at"), info.start.get("started_ns", int))
+    clock = VirtualClock(info.boot_id, info.start.milliseconds("started_at"), info.start.get("started_ns", int))
     web, lines = ArchivedWorld(archive, clock), KnownLines(queue.file(), archive)
 
     def world(stopped: Callable[[], bool]) -> Outside:

@@ -15,7 +15,7 @@ from seaspider.replay.differences import Differs, compare
 from seaspider.replay.found import Found
 from seaspider.replay.reel import LINES, Line, Reel
 from seaspider.replay.steps import Seen, Steps
-from seaspider.verify.evidence import Request, RunInfo, milliseconds
+from seaspider.verify.evidence import Request, RunInfo
 
 _STARTED = ("started_at", "started_ns", "boot_id")
 
@@ -27,7 +27,7 @@ class Tape:
         self.run = run
         self.reel = reel
         self.cut = False
-        began = Seen(milliseconds(run.start, "started_at"), run.start.get("started_ns", int))
+        began = Seen(run.start.milliseconds("started_at"), run.start.get("started_ns", int))
         self._steps = Steps(began, _end_of(self.request) or began, began.wall_ms)
 
     def line(self, file: File) -> Line | None:

@@ -15,7 +15,7 @@ from seaspider.replay.differences import Differs
 from seaspider.replay.found import Found
 from seaspider.replay.tape import Tape
 from seaspider.resolver import ResolveError
-from seaspider.verify.evidence import Request, Settle, milliseconds
+from seaspider.verify.evidence import Request, Settle
 
 _TOO_LATE_NS = 1 << 62
 
@@ -26,7 +26,7 @@ class TapeClock:
     def __init__(self, tape: Tape) -> None:
         self.boot_id = tape.run.boot_id
         self._tape = tape
-        self._wall_ms = milliseconds(tape.run.start, "started_at")
+        self._wall_ms = tape.run.start.milliseconds("started_at")
         self._boot_ns = tape.run.start.get("started_ns", int)
         self._held = False
 

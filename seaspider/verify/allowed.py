@@ -9,7 +9,7 @@ from seaspider.core.records import Outcome
 from seaspider.core.urls import UrlError, normalise
 from seaspider.journal import Row
 from seaspider.verify import walk
-from seaspider.verify.evidence import Evidence, Request, milliseconds
+from seaspider.verify.evidence import Evidence, Request
 from seaspider.verify.facts import Asked, Check, PageLine, RobotsLine, Run, Visit, Waiting, contradiction
 from seaspider.verify.moments import Moments
 from seaspider.verify.proof import Proof, Refuted
@@ -161,7 +161,7 @@ def _check_fields(hop: Row, said: Said | None) -> None:
 def _judged_ms(hop: Row) -> int:
     if hop.optional("judged_at", str) is None:
         raise Refuted(hop.place, f"{hop.get('url', str)} has a decision, but was never judged")
-    return milliseconds(hop, "judged_at")
+    return hop.milliseconds("judged_at")
 
 
 def _has(request: Request, name: bytes) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 
 from seaspider import bodyfiles, journal
 from seaspider.core.records import File
-from seaspider.core.times import parse_rfc3339_ms
 from seaspider.errors import StoreError
 from seaspider.journal import Row
 
@@ -122,14 +121,6 @@ class Evidence:
             yield _request(claim, None)
 
 
-def milliseconds(row: Row, key: str) -> int:
-    """A time of a row, ms since the epoch. Raises StoreError."""
-    try:
-        return parse_rfc3339_ms(row.get(key, str))
-    except ValueError as error:
-        raise row.error(f"{key!r}: {error}") from error
-
-
 def _runs(rows: Iterator[Row]) -> Iterator[RunInfo]:
     start: Row | None = None
     for row in rows:
@@ -161,8 +152,8 @@ def _request(claim: Row, settle: Row | None) -> Request:
         host=claim.get("host", str),
         ip=claim.get("ip", str),
         addresses=_addresses(claim),
-        judged_ms=milliseconds(claim, "judged_at"),
-        claimed_ms=milliseconds(claim, "claimed_at"),
+        judged_ms=claim.milliseconds("judged_at"),
+        claimed_ms=claim.milliseconds("claimed_at"),
         claimed_ns=claim.get("claimed_ns", int),
         settle=None if settle is None else _settle(settle),
     )
@@ -172,7 +163,7 @@ def _settle(row: Row) -> Settle:
     return Settle(
         place=row.place,
         sent_ns=row.optional("sent_ns", int),
-        ended_ms=milliseconds(row, "ended_at"),
+        ended_ms=row.milliseconds("ended_at"),
         ended_ns=row.get("ended_ns", int),
         pause_s=_pause_s(row),
         pause_basis=row.get("pause_basis", str),

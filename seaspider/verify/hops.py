@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from seaspider.core.httpfields import values_of
 from seaspider.core.redirects import RefusedHop, next_hop
 from seaspider.core.urls import UrlError, normalise
 from seaspider.verify import walk
@@ -73,7 +74,7 @@ class Hops(Check):
         chain, settle = list(seen), before.settle
         if settle is None or settle.status is None:
             raise Refuted(place, f"{url} follows the request at {before.place}, which has no answer")
-        values = [value for key, value in settle.headers if key.lower() == b"location"]
+        values = values_of(settle.headers, b"location")
         try:
             target = next_hop(normalise(before.url), settle.status, values, chain, budget - len(chain) + 1)
         except UrlError as error:

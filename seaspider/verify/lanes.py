@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsentry import RobotsEntry, RobotsRowError
 from seaspider.journal import Row
-from seaspider.verify.evidence import milliseconds
 from seaspider.verify.facts import PageLine, RobotsLine
 from seaspider.verify.numbers import key_of
 
@@ -68,9 +67,9 @@ def page_lines(rows: Iterator[Row]) -> Iterator[PageLine]:
             line=row.optional("line", int),
             ending=_ending(row),
             attempts=row.get("attempts", int),
-            not_before_ms=None if row.optional("not_before", str) is None else milliseconds(row, "not_before"),
-            started_ms=milliseconds(row, "started_at"),
-            ended_ms=milliseconds(row, "ended_at"),
+            not_before_ms=None if row.optional("not_before", str) is None else row.milliseconds("not_before"),
+            started_ms=row.milliseconds("started_at"),
+            ended_ms=row.milliseconds("ended_at"),
             chain=tuple(_hops(row)),
         )
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from seaspider.verify.evidence import Request, milliseconds
+from seaspider.core.times import NS_PER_MS
+from seaspider.verify.evidence import Request
 from seaspider.verify.facts import Run, contradiction
 
-_NS_PER_MS: Final = 1_000_000
 _ROUNDED_MS: Final = 2
 """Either clock is read to the millisecond, one after the other."""
 
@@ -20,7 +20,7 @@ class Moments:
     """Of one run."""
 
     def __init__(self, run: Run) -> None:
-        self._last_ms = milliseconds(run.info.start, "started_at")
+        self._last_ms = run.info.start.milliseconds("started_at")
         self._last_ns = run.info.start.get("started_ns", int)
         self._others = False
 
@@ -28,7 +28,7 @@ class Moments:
         """A visit has its turn when the request before is over; another part's request may be judged at any time, and
         may bring on a robots.txt that a visit waits for. Raises Refuted."""
         self._others = self._others or request.visit is None
-        elapsed_ms = (request.claimed_ns - self._last_ns) // _NS_PER_MS
+        elapsed_ms = (request.claimed_ns - self._last_ns) // NS_PER_MS
         stepped_ms = abs(request.claimed_ms - self._last_ms - elapsed_ms) + _ROUNDED_MS
         early = request.judged_ms <= request.claimed_ms + stepped_ms
         contradiction(early, request.place, "was judged after it was claimed")

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from seaspider.core.addresses import SpecialAddressError, choose
+from seaspider.core.httpfields import values_of
 from seaspider.core.records import Reason
 from seaspider.core.redirects import location_text
-from seaspider.core.times import MS_PER_S
+from seaspider.core.times import MS_PER_S, NS_PER_MS
 from seaspider.core.urls import UrlError, normalise
 from seaspider.journal import Row
 from seaspider.verify import walk
-from seaspider.verify.evidence import Evidence, Request, Settle, milliseconds
+from seaspider.verify.evidence import Evidence, Request, Settle
 from seaspider.verify.facts import Asked, Check, PageLine, RobotsLine, Run, Visit, Waiting, contradiction
 from seaspider.verify.proof import Proof, Refuted
 from seaspider.verify.robots import Entry
@@ -24,7 +25,6 @@ from seaspider.verify.robots import Entry
 _CHOICES_KEPT = 10_000
 CLOCK_STEP_MS = 10_000
 """Less is how clocks are corrected day by day, and no matter to anybody."""
-NS_PER_MS = 1_000_000
 
 
 def prove(evidence: Evidence) -> Proof:
@@ -45,7 +45,7 @@ class OneDoor(Check):
 
     def run_starts(self, run: Run) -> None:
         self._run, self._last = run, None
-        began_ms = milliseconds(run.info.start, "started_at")
+        began_ms = run.info.start.milliseconds("started_at")
         self._clock_ms = began_ms - run.info.start.get("started_ns", int) // NS_PER_MS
         source = run.info.start.get("versions", dict).get("replay_of")
         if source is not None:
@@ -217,5 +217,5 @@ def _check_hop(
 
 
 def _location(settle: Settle) -> str | None:
-    values = dict.fromkeys(value for key, value in settle.headers if key.lower() == b"location")
+    values = dict.fromkeys(values_of(settle.headers, b"location"))
     return ", ".join(map(location_text, values)) if values else None

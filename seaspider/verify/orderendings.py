@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seaspider.core.answers import Again, after_answer, after_failure
+from seaspider.core.httpfields import texts_of, values_of
 from seaspider.core.records import PAGE_FLAGS, Ending, Outcome, Reason
 from seaspider.core.redirects import RefusedHop, next_hop
 from seaspider.core.robotsentry import CLOCK_TOLERANCE_MS
 from seaspider.core.urls import Url
 from seaspider.journal import Row
-from seaspider.verify.evidence import Settle, milliseconds
+from seaspider.verify.evidence import Settle
 from seaspider.verify.orderfacts import Policy, fingerprint, parsed
 from seaspider.verify.orderhosts import Standing
 from seaspider.verify.orderpast import Past
@@ -63,7 +64,7 @@ class Open:
         self.tries += 1
 
     def answered(self, settle: Settle) -> None:
-        types = [value.decode("latin-1") for name, value in settle.headers if name.lower() == b"content-type"]
+        types = texts_of(settle.headers, b"content-type")
         self.status, self.error, self.bytes = settle.status, settle.error, settle.bytes
         self.content_type = (types or [""])[-1] or None
         self.ended_ms = settle.ended_ms
@@ -91,7 +92,7 @@ def after(visit: Open, host: str, settle: Settle, policy: Policy, standing: Stan
 
 def target_of(chain: list[str], settle: Settle, budget: int) -> Url | RefusedHop | None:
     """Where an answer sent the request for the last URL of a chain."""
-    locations = [value for name, value in settle.headers if name.lower() == b"location"]
+    locations = values_of(settle.headers, b"location")
     if not locations or settle.status is None:
         return None
     return next_hop(parsed(settle.place, chain[-1]), settle.status, locations, chain, budget)
@@ -109,7 +110,7 @@ class Judge:
     def stopped(self, row: Row, visit: Open, host: str) -> None:
         """The visit's turn came, and no request was made."""
         hop, ending = _last_hop(row), _ending(row)
-        judged_ms = milliseconds(hop, "judged_at")
+        judged_ms = hop.milliseconds("judged_at")
         said = (ending.outcome, ending.reason)
         obstacle = self.standing.obstacle(host, judged_ms)
         if obstacle is not None:
@@ -124,7 +125,7 @@ class Judge:
             self.standing.end(host, ending)
         elif said == (Outcome.DEFERRED, Reason.BACKOFF) and hop.optional("error", str) == Reason.DNS:
             visit.error = Reason.DNS
-            self.standing.defer(host, Ending(ending.outcome, ending.reason, milliseconds(row, "not_before")))
+            self.standing.defer(host, Ending(ending.outcome, ending.reason, row.milliseconds("not_before")))
         else:
             raise _wrong(
                 row, f"{ending}, but nothing that is recorded ends visit {visit.number} here without a request"
@@ -164,7 +165,7 @@ class Judge:
             "bytes": visit.bytes,
             "attempts": visit.attempts,
         }
-        began_ms, ended_ms = milliseconds(row, "started_at"), milliseconds(row, "ended_at")
+        began_ms, ended_ms = row.milliseconds("started_at"), row.milliseconds("ended_at")
         # The wall clock may have been set back in between, but not far.
         if ended_ms + CLOCK_TOLERANCE_MS < max(began_ms, visit.ended_ms or 0):
             raise _wrong(row, "'ended_at' is before it began, or before its last answer was in")
@@ -191,7 +192,7 @@ class Judge:
 
 def last_judged_ms(page: Row) -> int:
     """When the last hop of a visit was judged last."""
-    return milliseconds(_last_hop(page), "judged_at")
+    return _last_hop(page).milliseconds("judged_at")
 
 
 def _wrong(row: Row, why: str) -> Refuted:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from seaspider.core.robotsstate import RobotsReason, RobotsState
 from seaspider.core.urls import Url
-from seaspider.verify.evidence import Request, RunInfo, milliseconds
+from seaspider.verify.evidence import Request, RunInfo
 from seaspider.verify.orderendings import Fetch, Open, target_of
 from seaspider.verify.orderfacts import Places
 from seaspider.verify.orderpast import Past
@@ -67,7 +67,7 @@ class Fetches(Turns):
         if row is None or row.get("origin", str) != fetch.origin or row.optional("status", int) is not None:
             return False
         dropped = row.get("reason", str) == RobotsReason.ABORTED
-        return not dropped or request is None or milliseconds(row, "fetched_at") <= request.judged_ms
+        return not dropped or request is None or row.milliseconds("fetched_at") <= request.judged_ms
 
     def _fetch_asked(self, visit: Open, fetch: Fetch, request: Request, *, in_turn: bool = True) -> None:
         answered = self._take(visit, request, in_turn=in_turn)

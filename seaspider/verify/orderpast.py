@@ -15,7 +15,6 @@ from seaspider.core.records import Outcome, Reason
 from seaspider.core.robotsentry import RobotsEntry, RobotsRowError
 from seaspider.core.robotsstate import RobotsState
 from seaspider.journal import Row
-from seaspider.verify.evidence import milliseconds
 from seaspider.verify.orderfacts import fingerprint
 from seaspider.verify.proof import Refuted
 
@@ -88,12 +87,12 @@ class Past:
         if outcome.final:
             self.done.add(url)
         else:
-            until_ms = None if row.optional("not_before", str) is None else milliseconds(row, "not_before")
+            until_ms = None if row.optional("not_before", str) is None else row.milliseconds("not_before")
             self.waiting[url] = Waiting(digest(row), until_ms, row.get("reason", str), final_host)
         if outcome is Outcome.FAILED:
             self.failed.add(url)
         if outcome is Outcome.STORED and row.get("status", int) == 403:
-            answered_ms = milliseconds(row, "ended_at")
+            answered_ms = row.milliseconds("ended_at")
             self.forbidden_ms[final_host] = max(answered_ms, self.forbidden_ms.get(final_host, answered_ms))
 
     def deferred(self) -> dict[str, tuple[int, str]]:

@@ -11,7 +11,7 @@ from seaspider.core.answers import Again
 from seaspider.core.records import Ending
 from seaspider.core.urls import Url
 from seaspider.journal import Row
-from seaspider.verify.evidence import Request, RunInfo, milliseconds
+from seaspider.verify.evidence import Request, RunInfo
 from seaspider.verify.orderendings import Judge, Open, after
 from seaspider.verify.orderfacts import Places, count, fingerprint
 from seaspider.verify.orderlinks import LinkCheck
@@ -174,7 +174,7 @@ class Walk(Waiting):
         if intent is not None and intent.get("visit", int) == visit.number:
             self._files.intents.take()
         waiting = self._past.waiting.get(self.tasks.urls[visit.task])
-        if waiting and waiting.not_before_ms and waiting.not_before_ms > milliseconds(page, "started_at"):
+        if waiting and waiting.not_before_ms and waiting.not_before_ms > page.milliseconds("started_at"):
             if digest(page) != waiting.digest:
                 raise Refuted(page.place, "the record of an earlier run holds until its 'not_before', and this differs")
             self._ended(visit, page)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from seaspider.core.httpfields import max_age_s, retry_after_s
+from seaspider.core.httpfields import max_age_s, retry_after_s, texts_of, values_of
 from seaspider.core.redirects import HopReason, RefusedHop, next_hop
 from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.robotsfile import LIMIT_BYTES, parse
@@ -106,7 +106,9 @@ def _refused(line: RobotsLine, settle: Settle, terms: Terms) -> RobotsReason | N
     except UrlError as error:
         raise Refuted(line.place, str(error)) from error
     seen = [hop.url for hop in chain]
-    target = next_hop(current, status, _values(settle, b"location"), seen, terms.robots_max_redirects - len(chain) + 1)
+    target = next_hop(
+        current, status, values_of(settle.headers, b"location"), seen, terms.robots_max_redirects - len(chain) + 1
+    )
     if isinstance(target, Url):
         raise Refuted(line.place, f"ends at an answer that sends on to {target.text}, see {settle.place}")
     return _REFUSED[target.reason] if isinstance(target, RefusedHop) else None
@@ -144,7 +146,9 @@ def _check_fields(line: RobotsLine, settle: Settle, body: Body | None) -> None:
 def _retry_after(line: RobotsLine, settle: Settle) -> int | None:
     if line.entry.state is not RobotsState.UNREACHABLE:
         return None
-    return retry_after_s(_texts(settle, b"retry-after"), _texts(settle, b"date"), line.entry.fetched_at_ms)
+    return retry_after_s(
+        texts_of(settle.headers, b"retry-after"), texts_of(settle.headers, b"date"), line.entry.fetched_at_ms
+    )
 
 
 def _check_life(
@@ -157,7 +161,7 @@ def _check_life(
     )
     life_s: float | None = None
     if settle is not None and row.state is not RobotsState.UNREACHABLE:
-        life_s = max_age_s(_texts(settle, b"cache-control"))
+        life_s = max_age_s(texts_of(settle.headers, b"cache-control"))
         if life_s is None and settle.status == 304 and body is not None:
             life_s = body.life_ms / MS_PER_S
     expires_ms = expires_at_ms(row.state, row.fetched_at_ms, life_s, retry_after, terms.robots)
@@ -180,13 +184,5 @@ def check_body(row: RobotsEntry, place: str, evidence: Evidence, codings: bool) 
     contradiction(file.sitemaps == row.sitemaps, place, "sitemaps are not those of the file")
 
 
-def _values(settle: Settle, name: bytes) -> list[bytes]:
-    return [value for key, value in settle.headers if key.lower() == name]
-
-
-def _texts(settle: Settle, name: bytes) -> list[str]:
-    return [value.decode("latin-1") for value in _values(settle, name)]
-
-
 def _last(settle: Settle, name: bytes) -> str | None:
-    return next(reversed(_texts(settle, name)), None)
+    return next(reversed(texts_of(settle.headers, name)), None)

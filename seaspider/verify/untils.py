@@ -9,7 +9,7 @@ from collections import defaultdict
 from http import HTTPStatus
 from typing import Final
 
-from seaspider.core.answers import deferral
+from seaspider.core.answers import deferral, put_off
 from seaspider.core.governor import backoff_ns
 from seaspider.core.pushback import pushback
 from seaspider.core.records import Outcome, Reason
@@ -19,7 +19,6 @@ from seaspider.verify.facts import PageLine, Run, contradiction
 from seaspider.verify.proof import Refuted
 
 _DEFERRED: Final = (Reason.RETRY_AFTER, Reason.BACKOFF)
-_NS_PER_MS: Final = 1_000_000
 
 
 class Untils:
@@ -69,7 +68,7 @@ class Untils:
 
     def _is_put_off(self, line: PageLine, until_ms: int) -> bool:
         """Whether it is one back-off from when its host could not be looked up, which is in no record of its own."""
-        backoff_ms = -(-backoff_ns(1, self._run.terms.backoff) // _NS_PER_MS)
+        backoff_ms = put_off(0, backoff_ns(1, self._run.terms.backoff)).not_before_ms or 0
         return line.started_ms <= until_ms <= line.ended_ms + backoff_ms
 
     def run_ends(self) -> None:
