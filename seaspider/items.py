@@ -82,6 +82,9 @@ class Page:
         ]
 
 
+_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (Page, Link)}
+
+
 def record(item: Page | Link) -> dict[str, Any]:
     """The item's fields, in the order of the store."""
-    return {field.name: getattr(item, field.name) for field in fields(item)}
+    return {name: getattr(item, name) for name in _NAMES[Page if isinstance(item, Page) else Link]}

@@ -1,4 +1,4 @@
-"""One append-only file of JSON lines: written a line at a time, read back after a crash.
+"""One append-only file of JSON lines: written a line, or the lines of a page, at a time, read back after a crash.
 
 Decides what a torn end is (bytes of a line of ours after the last line feed) and which lines are not ours (another
 format, no JSON, a key that is missing or of another type). Never changes a line that was written whole. Raises
@@ -65,26 +65,28 @@ class Row:
 
 
 class JournalFile:
-    """Open for appending. Each line goes out whole, or not at all, or at the very end."""
+    """Open for appending. What is added goes out whole, or not at all, or at the very end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._dirty = True  # by a process that was killed, if not by this one
         # A link, whoever put it there, may lead to any file of the user's.
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        self._name = path.name
+        self._itself = os.fstat(self._descriptor)
 
-    def append(self, record: Mapping[str, Any], *, sync: bool) -> None:
-        """Adds one line; `sync`: it is on the disk when this returns. Raises OSError; the line is not there then."""
-        rest = line = to_line(record)
-        faultpoints.reached(f"before write {self.path.name}")
+    def append(self, *records: Mapping[str, Any], sync: bool) -> None:
+        """Adds lines; `sync`: they are on the disk when this returns. Raises OSError; none of them is there then."""
+        rest = lines = b"".join(map(to_line, records))
+        faultpoints.reached(f"before write {self._name}")
         try:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError:
-            self._take_back(len(line) - len(rest))
+            self._take_back(len(lines) - len(rest))
             raise
         self._dirty = True
-        faultpoints.reached(f"after write {self.path.name}")
+        faultpoints.reached(f"after write {self._name}")
         if sync:
             self.sync()
         self.check_place()
@@ -94,11 +96,11 @@ class JournalFile:
         if self._dirty:
             os.fdatasync(self._descriptor)
             self._dirty = False
-            faultpoints.reached(f"after sync {self.path.name}")
+            faultpoints.reached(f"after sync {self._name}")
 
     def check_place(self) -> None:
         """Raises OSError if the file was removed, moved or replaced: it would take lines for nobody to read."""
-        if not os.path.samestat(self.path.stat(), os.fstat(self._descriptor)):
+        if not os.path.samestat(self.path.stat(), self._itself):
             raise FileNotFoundError(errno.ENOENT, "another file has taken its place")
 
     def _take_back(self, written: int) -> None:

@@ -47,6 +47,6 @@ class StorePipeline:
         store = self._run.store
         if page.body is not None:
             page.sha256 = store.put_body(page.body)
-        for link in page.link_items:
-            store.write(File.LINKS, record(link))
+        if page.link_items:
+            store.write(File.LINKS, *map(record, page.link_items))
         store.write(File.PAGES, record(page))

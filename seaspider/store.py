@@ -37,8 +37,8 @@ class Store(Protocol):
     torn: dict[str, int]
     """Journal files whose last line a crash had torn, and how many bytes were cut."""
 
-    def write(self, file: File, record: Mapping[str, Any]) -> None:
-        """Adds a record to a file. Raises StoreError, and again for each write after a failed one."""
+    def write(self, file: File, *records: Mapping[str, Any]) -> None:
+        """Adds records to a file, in one write. Raises StoreError, and again for each write after a failed one."""
 
     def put_body(self, body: bytes) -> str:
         """Keeps a body and returns its sha256 in hex."""
@@ -57,7 +57,7 @@ class NoStore:
         self.torn: dict[str, int] = {}
         self._bodies: dict[str, bytes] = {}
 
-    def write(self, file: File, record: Mapping[str, Any]) -> None:
+    def write(self, file: File, *records: Mapping[str, Any]) -> None:
         pass
 
     def put_body(self, body: bytes) -> str:
@@ -119,13 +119,13 @@ class FolderStore:
         """The last line of a file, if it has one."""
         return journal.last(self.folder / file)
 
-    def write(self, file: File, record: Mapping[str, Any]) -> None:
+    def write(self, file: File, *records: Mapping[str, Any]) -> None:
         self._check()
         try:
             if self._durable:
                 for before in _BEFORE.get(file, ()):
                     self._files[before].sync()
-            self._files[file].append(record, sync=self._durable and file in _SYNCED)
+            self._files[file].append(*records, sync=self._durable and file in _SYNCED)
         except OSError as error:
             raise self._latch(self.folder / file, error) from error
 

@@ -139,6 +139,8 @@ class Ending:
 
 STORED = Ending(Outcome.STORED)
 
+_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
 
 def to_line(record: Mapping[str, Any]) -> bytes:
     """One JSON object and a line feed. `"v"` is put first; keys keep the record's order.
@@ -146,9 +148,7 @@ def to_line(record: Mapping[str, Any]) -> bytes:
     ASCII escapes everywhere: no control character, U+2028 or lone surrogate of a server can break a line.
     Raises ValueError for NaN and infinities.
     """
-    return (
-        json.dumps({"v": FORMAT, **record}, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
-    ).encode("ascii")
+    return (_ENCODER.encode({"v": FORMAT, **record}) + "\n").encode("ascii")
 
 
 def without_times(value: Any) -> Any:

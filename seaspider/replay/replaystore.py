@@ -27,8 +27,12 @@ class ReplayStore(FolderStore):
         self._tape = tape
         self._clock = clock
 
-    def write(self, file: File, record: Mapping[str, Any]) -> None:
+    def write(self, file: File, *records: Mapping[str, Any]) -> None:
         """Raises Differs, and again for each write after that."""
+        for record in records:
+            self._compared(file, record)
+
+    def _compared(self, file: File, record: Mapping[str, Any]) -> None:
         if self._tape.reel.error is not None:
             raise self._tape.reel.error
         recorded = self._tape.take_manifest(record) if file is File.MANIFEST else self._tape.take(file, record)

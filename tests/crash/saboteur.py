@@ -66,7 +66,7 @@ class Saboteur:
         self._disk = Disk(plan.store, plan.disk)
         self._lock = Lock()
         self._times = 0
-        self._line = b""
+        self._lines = b""
         self._file: Path | None = None
 
     def begin(self) -> None:
@@ -98,17 +98,17 @@ class Saboteur:
     def _tear(self, keep: float) -> None:
         if self._file is not None:
             with self._file.open("ab") as file:
-                file.write(self._line[: _kept(len(self._line), keep)])
+                file.write(self._lines[: _kept(len(self._lines), keep)])
         for part in self._plan.store.glob("bodies/*/*.part"):
             os.truncate(part, _kept(part.stat().st_size, keep))
 
     def _look_at_lines(self) -> None:
-        """Keeps the line that is about to be written, and where to, in mind."""
+        """Keeps what is about to be written, and where to, in mind."""
         append = JournalFile.append
 
-        def looked_at(file: JournalFile, record: Mapping[str, Any], *, sync: bool) -> None:
-            self._line, self._file = to_line(record), file.path
-            append(file, record, sync=sync)
+        def looked_at(file: JournalFile, *records: Mapping[str, Any], sync: bool) -> None:
+            self._lines, self._file = b"".join(map(to_line, records)), file.path
+            append(file, *records, sync=sync)
             self._file = None
 
         JournalFile.append = looked_at  # type: ignore[method-assign, assignment]

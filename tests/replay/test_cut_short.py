@@ -30,7 +30,7 @@ DEATHS = {
     ("before write robots.jsonl", 1): 0,
     ("after write intents.jsonl", 2): 0,
     ("before rename body", 4): 0,
-    ("after write links.jsonl", 2): 2,
+    ("after write links.jsonl", 1): 3,
     ("after write pages.jsonl", 3): 0,
     ("before write manifest.jsonl", 2): 0,
 }

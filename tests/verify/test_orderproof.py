@@ -85,10 +85,10 @@ ORDERS = ("round-robin", "longest-idle")
 WRITING_ORDER = """
 from seaspider import journal
 append = journal.JournalFile.append
-def noting(self, record, *, sync):
-    append(self, record, sync=sync)
+def noting(self, *records, sync):
+    append(self, *records, sync=sync)
     with open(self.path.parent / "written", "a") as file:
-        file.write(self.path.name + "\\n")
+        file.write((self.path.name + "\\n") * len(records))
 journal.JournalFile.append = noting
 """
 
