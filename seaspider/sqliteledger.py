@@ -4,11 +4,12 @@ What a claim or a settle does to the keys is core/politeness; here each is one t
 keys concerned. A key written under another boot id rests its full recorded pause again, counted from when the file is
 opened. If the file cannot be read or written, or is not the one that was opened, a claim waits and a settle tries
 again; nothing is sent meanwhile, and what this process itself did is kept in mind and written into the next file.
+
+All of it is done where the crawl runs: there is no other answer to hold up, one request is under way at a time.
 """
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import logging
 import os
@@ -16,11 +17,8 @@ import sqlite3
 import stat
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from seaspider import faultpoints
 from seaspider.clock import Clock
@@ -30,7 +28,7 @@ from seaspider.ledger import SLICE_NS, WaitingLedger
 
 logger = logging.getLogger(__name__)
 
-_BUSY_TIMEOUT_S = 0.25  # a stop is not looked at meanwhile
+_BUSY_TIMEOUT_S = 0.05  # a stop is not looked at meanwhile
 _SAY_AGAIN_NS = 60 * NS_PER_S
 _BUSY_FOR_A_WHILE_NS = 5 * NS_PER_S  # shorter, it is how processes take turns
 _CLAIMS_BETWEEN_SWEEPS = 4096
@@ -57,9 +55,6 @@ _SAVE = "INSERT OR REPLACE INTO keys (key, boot_id, rest_ns, lapse_ns, token, pa
 _Place = tuple[int, int]
 """Device and inode: which file a path leads to."""
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 
 class LedgerFileError(Exception):
     """The file can be no ledger: its folder cannot be made, or it is something else."""
@@ -74,10 +69,7 @@ def default_path() -> Path:
 
 
 class SqliteLedger(WaitingLedger):
-    """Opened at once, so that a file that can be none is an error at the start. Raises LedgerFileError.
-
-    All work on the file is done in one thread of its own: a slow disk holds up no answer.
-    """
+    """Opened at once, so that a file that can be none is an error at the start. Raises LedgerFileError."""
 
     def __init__(self, path: Path, clock: Clock, *, stopped: Callable[[], bool] = lambda: False) -> None:
         super().__init__(clock, stopped=stopped)
@@ -92,19 +84,22 @@ class SqliteLedger(WaitingLedger):
         """What this process did to keys, in case the file forgets it."""
         self._said_ns: int | None = None
         self._busy_ns: int | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        self._syncs = False
+        """SQLite leaves it to us to sync."""
+        self._recorded_ns: dict[str, int] = {}
+        """The pauses in the file, of the keys of the transaction under way. `lengthened`: one is made longer."""
+        self._lengthened = False
         try:
-            self._thread.submit(self._open).result()
+            self._open()
         except (OSError, sqlite3.Error) as error:
             if not _is_busy(error):
-                self._thread.shutdown()
                 raise LedgerFileError(str(error)) from error
 
     # --- the ledger's verbs ---
 
     async def _attempt(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
         try:
-            return await self._in_thread(self._claim_once, pauses_ns, hold_ns)
+            return self._claim_once(pauses_ns, hold_ns)
         except (OSError, sqlite3.Error) as error:
             self._say(error)
             return self._clock.boot_ns() + SLICE_NS
@@ -116,19 +111,15 @@ class SqliteLedger(WaitingLedger):
         while not (stopped or self._closed):
             stopped = self._stopped()
             try:
-                return await self._in_thread(self._settle_once, token, pauses_ns)
+                return self._settle_once(token, pauses_ns)
             except (OSError, sqlite3.Error) as error:
                 self._say(error)
             await self._clock.sleep(SLICE_NS / NS_PER_S)
         return Lost(tuple(sorted(pauses_ns)))
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            await self._in_thread(self._disconnect)
-            self._thread.shutdown()
-
-    # --- in the thread: one claim, one settle ---
+        self._closed = True
+        self._disconnect()
 
     def _claim_once(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
         with self._transaction() as connection:
@@ -162,9 +153,10 @@ class SqliteLedger(WaitingLedger):
 
     def _load(self, connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, KeyState]:
         """The keys as they are now, and no freer than this process left them."""
-        states = {}
+        states, self._recorded_ns = {}, {}
         for key in keys:
             row = connection.execute(_LOAD, (key,)).fetchone()
+            self._recorded_ns[key] = row[3] if row else 0
             accounts = [account for account in (row and KeyState(*row), self._own.get(key)) if account]
             if accounts:
                 states[key] = accounts[0].joined(accounts[-1])
@@ -172,9 +164,9 @@ class SqliteLedger(WaitingLedger):
 
     def _save(self, connection: sqlite3.Connection, states: Mapping[str, KeyState]) -> None:
         for key, state in states.items():
-            times_ns = [min(ns, _MOST_NS) for ns in (state.rest_ns, state.lapse_ns, state.pause_ns)]
-            rest_ns, lapse_ns, pause_ns = times_ns
+            rest_ns, lapse_ns, pause_ns = (min(ns, _MOST_NS) for ns in (state.rest_ns, state.lapse_ns, state.pause_ns))
             connection.execute(_SAVE, (key, self._clock.boot_id, rest_ns, lapse_ns, state.token, pause_ns))
+            self._lengthened |= pause_ns > self._recorded_ns.get(key, 0)
 
     def _sweep(self, connection: sqlite3.Connection) -> None:
         """Forgets keys that are free for anybody."""
@@ -182,7 +174,7 @@ class SqliteLedger(WaitingLedger):
         connection.execute(_SWEEP, {"boot_id": self._clock.boot_id, "now_ns": now_ns, "dead_for_ns": _DEAD_FOR_NS})
         self._own = {key: state for key, state in self._own.items() if state.free_ns() > now_ns}
 
-    # --- in the thread: the file ---
+    # --- the file ---
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -190,9 +182,12 @@ class SqliteLedger(WaitingLedger):
         connection = self._connection or self._open()
         try:
             connection.execute("BEGIN IMMEDIATE")
+            self._lengthened = False
             self._check_place()
             yield connection
             connection.execute("COMMIT")
+            if self._syncs and self._lengthened:
+                self._sync_log()
             self._check_place()
             self._busy_ns = None
         except BaseException:
@@ -202,10 +197,12 @@ class SqliteLedger(WaitingLedger):
     def _open(self) -> sqlite3.Connection:
         _make(self._path)
         self._place = _place_of(self._path)
-        self._connection = connection = sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+        self._connection = connection = sqlite3.connect(
+            self._path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
         try:
-            # A pause must outlive a power cut: each commit goes to the disk.
             connection.execute("PRAGMA synchronous = FULL")
+            self._syncs = False
             with self._transaction():
                 self._begin(connection)
             self._switch_to_wal(connection)
@@ -215,12 +212,25 @@ class SqliteLedger(WaitingLedger):
         return connection
 
     def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
-        """If others use the file just now it stays as it is, which is slower and as safe."""
+        """If others use the file just now it stays as it is, which is slower and as safe.
+
+        A pause must outlive a power cut. After one it starts anew, so all that must be on the disk is how long it is:
+        a commit that makes no pause longer than the file had it need not go there at once. In WAL mode the disk holds
+        some state of the file that was, and each of these had a pause as long.
+        """
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
             if not _is_busy(error):
                 raise
+        else:
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._syncs = True
+
+    def _sync_log(self) -> None:
+        """As SQLite does after each commit if `synchronous` is FULL."""
+        with Path(f"{self._path}-wal").open("rb") as log:
+            os.fdatasync(log.fileno())
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Makes the table, lets pauses of another boot begin anew, and writes what this process knows."""
@@ -250,9 +260,6 @@ class SqliteLedger(WaitingLedger):
             connection.close()
 
     # --- around it ---
-
-    async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
 
     def _say(self, error: Exception) -> None:
         """Tells why nothing is sent, once a minute at most."""

@@ -12,7 +12,8 @@ from seaspider.clock import FakeClock
 from seaspider.core.politeness import Claimed, Lost, Settled, Token
 from seaspider.ledger import SLICE_NS, Ledger, LedgerError, LedgerStopped, MemoryLedger
 from seaspider.sqliteledger import SqliteLedger
-from tests.ledgers import HOLD, IP, A, B, RecordingClock, S, run
+from tests.eventloop import run
+from tests.ledgers import HOLD, IP, A, B, RecordingClock, S
 
 Make = Callable[..., Ledger]
 

@@ -11,7 +11,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -26,7 +25,8 @@ from seaspider.ledger import LedgerStopped
 from seaspider.sqliteledger import LedgerFileError, SqliteLedger
 from tests import eventloop
 from tests.crawling import ROOT
-from tests.ledgers import HOLD, IP, A, B, RecordingClock, S, run
+from tests.eventloop import run
+from tests.ledgers import HOLD, IP, A, B, RecordingClock, S
 
 PAUSE = 2 * S
 NEXT_BOOT = "0d9c1f6e-55a3-4f0b-8a43-3c1c86a0b7f2"
@@ -259,11 +259,11 @@ def test_a_file_that_is_no_ledger_is_an_error_and_left_alone(
     path = tmp_path / "ledger"
     make(path)
     before = path.is_dir() or path.read_bytes()
-    threads, files = threading.active_count(), open_files()
+    files = open_files()
     with pytest.raises(LedgerFileError, match=why):
         SqliteLedger(path, clock)
     assert before == (path.is_dir() or path.read_bytes())
-    assert (threading.active_count(), open_files()) == (threads, files)
+    assert open_files() == files
 
 
 @pytest.mark.parametrize("below", ["ledger", "folder/ledger"])
@@ -550,32 +550,92 @@ def test_keys_are_forgotten_now_and_then(path: Path, clock: NapClock, monkeypatc
 
 
 def test_closed_it_leaves_nothing_behind_and_may_be_closed_again(path: Path, clock: NapClock) -> None:
-    threads, files = threading.active_count(), open_files()
+    files = open_files()
     ledger = SqliteLedger(path, clock)
     held = claim(ledger, A)
-    assert threading.active_count() == threads + 1
     run(ledger.close())
     run(ledger.close())
-    assert (threading.active_count(), open_files()) == (threads, files)
+    assert open_files() == files
     assert settle(ledger, held, A) == Lost((A,))
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_each_commit_goes_to_the_disk(path: Path, clock: NapClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As SQLite has it: WAL and FULL sync the log at each commit."""
-    asked: list[str] = []
-    connect = sqlite3.connect
+STEPS = {
+    "a new key": ("claim", 2, True),
+    "as long as before, settled": ("settle", 2, False),
+    "as long as before, claimed": ("claim", 2, False),
+    "settled for less, which changes nothing": ("settle", 1, False),
+    "shorter": ("claim", 1, False),
+    "longer than the shorter one, settled": ("settle", 2, True),
+    "longer, claimed": ("claim", 3, True),
+    "still so": ("settle", 3, False),
+    "none": ("claim", 0, False),
+    "some again": ("settle", 1, True),
+}
 
-    def noting(*args: Any, **kwargs: Any) -> sqlite3.Connection:
-        connection = connect(*args, **kwargs)
-        connection.set_trace_callback(asked.append)
-        return connection
 
-    monkeypatch.setattr(sqlite3, "connect", noting)
+def test_a_commit_that_makes_a_pause_longer_goes_to_the_disk(
+    path: Path, clock: NapClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut a pause starts anew, so no more than its length has to be on the disk."""
+    synced: list[str] = []
+    fdatasync = os.fdatasync
+
+    def noting(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        fdatasync(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", noting)
+    found = {}
     with opened(path, clock) as ledger:
-        use(ledger, A)
+        held: Claimed
+        for name, (verb, pause_s, _) in STEPS.items():
+            synced.clear()
+            if verb == "claim":
+                held = claim(ledger, A, pause_ns=pause_s * S)
+            else:
+                settle(ledger, held, A, pause_ns=pause_s * S)
+            found[name] = synced == [f"{path}-wal"]
+    assert found == {name: goes_to_the_disk for name, (*_, goes_to_the_disk) in STEPS.items()}
+
+
+def test_in_a_file_that_others_keep_from_wal_each_commit_goes_to_the_disk(
+    path: Path, clock: NapClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As SQLite has it: FULL syncs at each commit, whatever the journal."""
+    with opened(path, clock):
+        pass
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        connect = sqlite3.connect
+
+        def read_then(statement: str) -> None:
+            if statement.startswith("PRAGMA journal_mode") and not other.in_transaction:
+                other.execute("BEGIN")
+                other.execute("SELECT * FROM keys").fetchall()  # whoever reads keeps the journal as it is
+
+        def reading(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+            connection = connect(*args, **kwargs)
+            connection.set_trace_callback(read_then)
+            return connection
+
+        monkeypatch.setattr(sqlite3, "connect", reading)
+        with opened(path, clock) as ledger:
+            assert modes(ledger) == ("delete", FULL)
     monkeypatch.undo()
-    assert asked.index("PRAGMA synchronous = FULL") < asked.index("BEGIN IMMEDIATE")
-    assert asked.count("COMMIT") == 3
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with opened(path, clock) as ledger:
+        assert modes(ledger) == ("wal", NORMAL)
+
+
+NORMAL, FULL = 1, 2
+
+
+def modes(ledger: SqliteLedger) -> tuple[str, int]:
+    """Journal mode, and `synchronous`, of its connection."""
+    connection = ledger._connection
+    assert connection is not None
+    connection.set_trace_callback(None)
+    journal, synchronous = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
+    )
+    return journal, synchronous
