@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from scrapy import Request
@@ -36,7 +36,7 @@ from seaspider.ledger import Ledger, LedgerStopped
 from seaspider.messages import octets_of, response_of
 from seaspider.permits import Asked, Clearance, Permit, Permits
 from seaspider.requestlog import RequestLog
-from seaspider.resolver import ResolveError, Resolver, unless_stopped
+from seaspider.resolver import ResolveError, Resolver
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class _StaleClaim(Exception):
 class Door:
     """Sends one request at a time, in the order they come. All requests of a process go through one Door.
 
-    `stopped` ends a wait for an address as the ledger's ends that for a pause. After a Shortage the door stays shut.
+    After a Shortage it stays shut.
     """
 
     def __init__(
@@ -71,7 +71,6 @@ class Door:
         self._gaps = Gaps()
         self._backoff = BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))
         self._backoffs = Backoffs()
-        self.stopped: Callable[[], bool] = lambda: False
         self._config = config
         self._clock = clock
         self._resolver = resolver
@@ -122,7 +121,7 @@ class Door:
 
     async def _resolve(self, url: Url) -> Sequence[str]:
         try:
-            return await unless_stopped(self._resolver, url.host, self.stopped)
+            return await self._resolver.resolve(url.host)
         except ResolveError as error:
             if error.temporary:
                 raise ExchangeFailed(url.text, Reason.DNS, str(error)) from error

@@ -33,7 +33,7 @@ def real_world(config: Config, clock: Clock) -> World:
     """The system's resolver, the ledger of the settings, and HTTP. The result raises SettingError."""
     return lambda stopped: Outside(
         clock,
-        SystemResolver(config.resolve, config.dns_timeout_s),
+        SystemResolver(config.resolve, config.dns_timeout_s, stopped),
         _open_ledger(config.ledger, clock, stopped),
         HttpExchange(config),
     )

@@ -25,6 +25,9 @@ _SLICE_S = 0.25
 _DESCRIPTORS = 4
 """A lookup opens files and sockets; with so many to be had it does not fail for want of them."""
 
+_Found = list[tuple[Any, ...]]
+"""What getaddrinfo gives."""
+
 
 class ResolveError(Exception):
     """No address. `temporary`: the resolver could not say."""
@@ -36,15 +39,22 @@ class ResolveError(Exception):
 
 class Resolver(Protocol):
     async def resolve(self, host: str) -> Sequence[str]:
-        """All addresses of a name, or the literal itself. Raises ResolveError, or Shortage: this machine cannot ask."""
+        """All addresses of a name, or the literal itself. Raises ResolveError, Interrupted if the crawl stops first, or
+        Shortage: this machine cannot ask."""
 
 
 class SystemResolver:
-    """`table`: name -> addresses that stand for the system's answer; an empty list says that there is no such name."""
+    """`table`: name -> addresses that stand for the system's answer; an empty list says that there is no such name.
 
-    def __init__(self, table: Mapping[str, Sequence[str]], timeout_s: float) -> None:
+    `stopped` ends the wait for an answer; it is looked at four times a second.
+    """
+
+    def __init__(
+        self, table: Mapping[str, Sequence[str]], timeout_s: float, stopped: Callable[[], bool] = lambda: False
+    ) -> None:
         self._table = table
         self._timeout_s = timeout_s
+        self._stopped = stopped
 
     async def resolve(self, host: str) -> Sequence[str]:
         if _is_literal(host):
@@ -58,7 +68,7 @@ class SystemResolver:
     async def _ask_system(self, host: str) -> list[str]:
         try:
             async with asyncio.timeout(self._timeout_s):
-                found = await asyncio.wrap_future(_lookup(host))
+                found = await self._unless_stopped(host)
         except TimeoutError:
             raise ResolveError(host, f"no answer in {self._timeout_s:g} s", temporary=True) from None
         except UnicodeError as error:
@@ -70,23 +80,21 @@ class SystemResolver:
             raise ResolveError(host, error.strerror or str(error), temporary=temporary) from error
         return sorted({str(address[0]) for *_, address in found})
 
-
-async def unless_stopped(resolver: Resolver, host: str, stopped: Callable[[], bool]) -> Sequence[str]:
-    """What the resolver says. Raises Interrupted if a stop comes first; it is looked for four times a second."""
-    lookup = asyncio.ensure_future(resolver.resolve(host))
-    try:
-        while not lookup.done():
-            if stopped():
-                raise Interrupted(f"stopped before the address of {host} was known")
-            await asyncio.wait([lookup], timeout=_SLICE_S)
-        return lookup.result()
-    finally:
-        lookup.cancel()
+    async def _unless_stopped(self, host: str) -> _Found:
+        lookup = asyncio.wrap_future(_lookup(host))
+        try:
+            while not lookup.done():
+                if self._stopped():
+                    raise Interrupted(f"stopped before the address of {host} was known")
+                await asyncio.wait([lookup], timeout=_SLICE_S)
+            return lookup.result()
+        finally:
+            lookup.cancel()
 
 
-def _lookup(host: str) -> Future[list[tuple[Any, ...]]]:
+def _lookup(host: str) -> Future[_Found]:
     """The system's answer, from a thread that nobody waits for: neither a stop nor the end of the process does."""
-    future: Future[list[tuple[Any, ...]]] = Future()
+    future: Future[_Found] = Future()
     future.set_running_or_notify_cancel()
 
     def work() -> None:

@@ -84,7 +84,6 @@ class Run:
         self.frontier = Frontier(frontier_policy(config), book, self.desk.rules, order_of(config))
         self.ledger = met.ledger
         self.door = Door(config, clock, met.resolver, met.ledger, met.exchange, self.frontier, self.permits, self.log)
-        self.door.stopped = self._is_stopped
 
     async def close(self) -> None:
         """Gives back the store and the ledger."""
