@@ -69,7 +69,8 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._dirty = True  # by a process that was killed, if not by this one
+        self.dirty = True
+        """Something may not be on the disk yet: what a process left that was killed, if not of this one."""
         # A link, whoever put it there, may lead to any file of the user's.
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         self._name = path.name
@@ -85,7 +86,7 @@ class JournalFile:
         except OSError:
             self._take_back(len(lines) - len(rest))
             raise
-        self._dirty = True
+        self.dirty = True
         faultpoints.reached(f"after write {self._name}")
         if sync:
             self.sync()
@@ -93,9 +94,9 @@ class JournalFile:
 
     def sync(self) -> None:
         """What was added is on the disk when this returns. Raises OSError."""
-        if self._dirty:
+        if self.dirty:
             os.fdatasync(self._descriptor)
-            self._dirty = False
+            self.dirty = False
             faultpoints.reached(f"after sync {self._name}")
 
     def check_place(self) -> None:

@@ -11,7 +11,10 @@ import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -86,6 +89,8 @@ class FolderStore:
         self.torn: dict[str, int] = {}
         self._files: dict[File, JournalFile] = {}
         self._synced_folders: set[Path] = set()
+        self._unsynced_folders: set[Path] = set()
+        self._threads = ThreadPoolExecutor(thread_name_prefix="store")
         try:
             _make_folder(folder)
             _refuse_link(folder / bodyfiles.FOLDER)
@@ -122,10 +127,10 @@ class FolderStore:
     def write(self, file: File, *records: Mapping[str, Any]) -> None:
         self._check()
         try:
-            if self._durable:
-                for before in _BEFORE.get(file, ()):
-                    self._files[before].sync()
-            self._files[file].append(*records, sync=self._durable and file in _SYNCED)
+            synced = self._durable and file in _SYNCED
+            if synced:
+                self._sync_before(file)
+            self._files[file].append(*records, sync=synced)
         except OSError as error:
             raise self._latch(self.folder / file, error) from error
 
@@ -149,13 +154,16 @@ class FolderStore:
         for file in self._files.values():
             file.close()
         self._files.clear()
+        self._threads.shutdown()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def _write_body(self, path: Path, body: bytes) -> None:
         """Under its name only when it is whole and on the disk."""
-        path.parent.mkdir(exist_ok=True)
+        with suppress(FileExistsError):
+            path.parent.mkdir()
+            self._synced_folders.discard(path.parent.parent)
         temporary = path.with_name(path.name + ".part")
         temporary.unlink(missing_ok=True)  # of a crash, or a link that somebody put there
         with temporary.open("xb") as file:
@@ -170,11 +178,17 @@ class FolderStore:
         self._synced_folders.discard(path.parent)
 
     def _keep_name(self, path: Path) -> None:
-        """The name of a body is on the disk, too, whichever process gave it."""
-        if self._durable and path.parent not in self._synced_folders:
-            _sync_folder(path.parent)
-            _sync_folder(path.parent.parent)
-            self._synced_folders.add(path.parent)
+        """The name of a body, whichever process gave it, is on the disk before a line that speaks of it."""
+        self._unsynced_folders |= {path.parent, path.parent.parent} - self._synced_folders
+
+    def _sync_before(self, file: File) -> None:
+        """What a line of that file speaks of is on the disk; all at once, which takes a disk no longer than one."""
+        syncs: list[Callable[[], None]] = [partial(_sync_folder, folder) for folder in self._unsynced_folders]
+        syncs += [self._files[before].sync for before in _BEFORE.get(file, ()) if self._files[before].dirty]
+        for _ in self._threads.map(lambda sync: sync(), syncs) if len(syncs) > 1 else (sync() for sync in syncs):
+            pass
+        self._synced_folders |= self._unsynced_folders
+        self._unsynced_folders.clear()
 
     def _check(self) -> None:
         if self.failed is not None:

@@ -59,7 +59,7 @@ from seaspider.journal import JournalFile
 init = JournalFile.__init__
 def clean(self, path):
     init(self, path)
-    self._dirty = False
+    self.dirty = False
 JournalFile.__init__ = clean
 """
 _NO_NAME = "from seaspider.store import FolderStore; FolderStore._keep_name = lambda self, path: None\n"
