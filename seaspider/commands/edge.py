@@ -6,6 +6,7 @@ itself is held back until there is a crawl to log. Never hides an error of ours:
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from scrapy import Spider
+from scrapy import Spider, signals
 from scrapy.commands import ScrapyCommand
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.settings import Settings
@@ -148,12 +149,18 @@ def spider_called(process: AsyncCrawlerProcess, name: str) -> type[Spider]:
 
 def run_to_end(command: ScrapyCommand, process: AsyncCrawlerProcess, crawler: Crawler, **arguments: Any) -> None:
     """Runs one crawl. Raises what kept it from starting; a second signal ends the process here and now."""
+    crawler.signals.connect(_spare_the_collector, signals.engine_started)
     task = process.crawl(crawler, **arguments)
     process.start()
     if not task.done():
         say(command, "stopped at once; what was under way begins again in the next run")
         _leave()
     task.result()
+
+
+def _spare_the_collector() -> None:
+    """What a crawl starts with, its queue too, stays as long as it does: no need to look through it again and again."""
+    gc.freeze()
 
 
 def _leave() -> NoReturn:
