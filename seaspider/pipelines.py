@@ -48,5 +48,5 @@ class StorePipeline:
         if page.body is not None:
             page.sha256 = store.put_body(page.body)
         if page.link_items:
-            store.write(File.LINKS, *map(record, page.link_items))
+            store.write(File.LINKS, *[link.line() for link in page.link_items])
         store.write(File.PAGES, record(page))

@@ -40,8 +40,11 @@ class Store(Protocol):
     torn: dict[str, int]
     """Journal files whose last line a crash had torn, and how many bytes were cut."""
 
-    def write(self, file: File, *records: Mapping[str, Any]) -> None:
-        """Adds records to a file, in one write. Raises StoreError, and again for each write after a failed one."""
+    def write(self, file: File, *records: Mapping[str, Any] | bytes) -> None:
+        """Adds records, or what to_line made of them, to a file, in one write.
+
+        Raises StoreError, and again for each write after a failed one.
+        """
 
     def put_body(self, body: bytes) -> str:
         """Keeps a body and returns its sha256 in hex."""
@@ -60,7 +63,7 @@ class NoStore:
         self.torn: dict[str, int] = {}
         self._bodies: dict[str, bytes] = {}
 
-    def write(self, file: File, *records: Mapping[str, Any]) -> None:
+    def write(self, file: File, *records: Mapping[str, Any] | bytes) -> None:
         pass
 
     def put_body(self, body: bytes) -> str:
@@ -124,7 +127,7 @@ class FolderStore:
         """The last line of a file, if it has one."""
         return journal.last(self.folder / file)
 
-    def write(self, file: File, *records: Mapping[str, Any]) -> None:
+    def write(self, file: File, *records: Mapping[str, Any] | bytes) -> None:
         self._check()
         try:
             synced = self._durable and file in _SYNCED

@@ -202,9 +202,9 @@ def test_links_reach_the_disk_before_the_page_that_has_them(tmp_path):
     """The page line cannot be written: its links are there and count for nothing, so the next run follows them anew."""
     full = (
         "import errno, seaspider.store as s; write = s.FolderStore.write\n"
-        "def failing(self, file, record):\n"
+        "def failing(self, file, *records):\n"
         "    if file is s.File.PAGES: raise self._latch(self.folder / file, OSError(errno.ENOSPC, 'No space left'))\n"
-        "    write(self, file, record)\n"
+        "    write(self, file, *records)\n"
         "s.FolderStore.write = failing"
     )
     with web_of(SITES) as web:

@@ -142,12 +142,14 @@ STORED = Ending(Outcome.STORED)
 _ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
-def to_line(record: Mapping[str, Any]) -> bytes:
-    """One JSON object and a line feed. `"v"` is put first; keys keep the record's order.
+def to_line(record: Mapping[str, Any] | bytes) -> bytes:
+    """One JSON object and a line feed. `"v"` is put first; keys keep the record's order. What is a line stays one.
 
     ASCII escapes everywhere: no control character, U+2028 or lone surrogate of a server can break a line.
     Raises ValueError for NaN and infinities.
     """
+    if isinstance(record, bytes):
+        return record
     return (_ENCODER.encode({"v": FORMAT, **record}) + "\n").encode("ascii")
 
 

@@ -7,6 +7,7 @@ was killed or stopped would have written next is dropped, so its lines end where
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,10 @@ class ReplayStore(FolderStore):
         self._tape = tape
         self._clock = clock
 
-    def write(self, file: File, *records: Mapping[str, Any]) -> None:
+    def write(self, file: File, *records: Mapping[str, Any] | bytes) -> None:
         """Raises Differs, and again for each write after that."""
         for record in records:
-            self._compared(file, record)
+            self._compared(file, json.loads(record) if isinstance(record, bytes) else record)
 
     def _compared(self, file: File, record: Mapping[str, Any]) -> None:
         if self._tape.reel.error is not None:

@@ -106,7 +106,7 @@ class Saboteur:
         """Keeps what is about to be written, and where to, in mind."""
         append = JournalFile.append
 
-        def looked_at(file: JournalFile, *records: Mapping[str, Any], sync: bool) -> None:
+        def looked_at(file: JournalFile, *records: Mapping[str, Any] | bytes, sync: bool) -> None:
             self._lines, self._file = b"".join(map(to_line, records)), file.path
             append(file, *records, sync=sync)
             self._file = None
