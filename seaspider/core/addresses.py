@@ -11,7 +11,7 @@ web servers (AS112, AMT, anycast relays, ORCHID) are special too: nobody lists a
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
@@ -37,6 +37,12 @@ class _Block:
     """None: ordinary addresses."""
     embedded: Callable[[int], tuple[int, ...]] | None = None
     """The IPv4 addresses inside an IPv6 address of this block, as numbers."""
+    first: int = field(init=False)
+    last: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", int(self.network.network_address))
+        object.__setattr__(self, "last", int(self.network.broadcast_address))
 
 
 def _low_32(number: int) -> tuple[int, ...]:
@@ -193,7 +199,8 @@ def _parse(address: str) -> Address:
 
 
 def _judge(address: Address, allowed: tuple[Network, ...]) -> str | None:
-    block = next(block for block in _TABLES[address.version] if address in block.network)
+    number = int(address)
+    block = next(block for block in _TABLES[address.version] if block.first <= number <= block.last)
     exempt = any(address in network for network in allowed)
     if block.name is not None and not exempt:
         return block.name

@@ -14,6 +14,7 @@ from enum import Enum, auto
 from typing import TypeVar
 
 _READ_BYTES = 64 * 1024
+_QUICK_READS = 4  # as many as most answers take
 _T = TypeVar("_T")
 
 
@@ -38,6 +39,7 @@ class Wire:
         self._socket.setblocking(False)
         # Else a request over TLS may wait some 40 ms for the acknowledgement of the handshake's last record.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reads = 0
         self._tls: ssl.SSLObject | None = None
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -94,7 +96,9 @@ class Wire:
 
     async def _receive_plain(self) -> bytes:
         # sock_recv does not suspend while octets are waiting: without this a fast peer holds up timeout and signals.
-        await asyncio.sleep(0)
+        self._reads += 1
+        if self._reads > _QUICK_READS:
+            await asyncio.sleep(0)
         return await asyncio.get_running_loop().sock_recv(self._socket, _READ_BYTES)
 
     async def _pump(self, step: Callable[[], _T]) -> _T:
