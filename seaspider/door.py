@@ -68,6 +68,7 @@ class Door:
         self.failed: Shortage | None = None
         self.rests: dict[str, PauseBasis] = {}
         """What the latest pause of each host follows from."""
+        self.bytes_sent = self.bytes_received = 0
         self._gaps = Gaps()
         self._backoff = BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))
         self._backoffs = Backoffs()
@@ -187,6 +188,7 @@ class Door:
                 raise _StaleClaim
             faultpoints.reached("before send")
             sent_ns.append(now_ns)
+            self.bytes_sent += len(octets)
 
         try:
             self._gaps.claimed((_host_key(url), _ip_key(ip)), claimed.claimed_ns)
@@ -195,6 +197,7 @@ class Door:
             permit.sent()
             asked = await self._exchange.ask(permit, ip, octets, before_send)
             ended = Moment.of(self._clock)
+            self.bytes_received += asked.wire_bytes
             pushed = self._take_in(permit, asked, ended.wall_ms)
         finally:
             of_host, of_address_ns = self._pauses(url.host, pushed)

@@ -71,7 +71,14 @@ _NOT_A_DEFAULT_HEADER: Final = {
 _COMPONENTS: Final = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES")
 _STORE_PIPELINE: Final = "seaspider.pipelines.StorePipeline"
 # What only shows something promises nothing.
-_LOOKS_ON: Final = frozenset({"seaspider.progress.Progress", "scrapy.extensions.logstats.LogStats"})
+_LOOKS_ON: Final = frozenset(
+    {
+        *("seaspider.progress.Progress", "scrapy.extensions.logstats.LogStats"),
+        *("seaspider.middlewares.wirestats.WireStats", "scrapy.downloadermiddlewares.stats.DownloaderStats"),
+        "scrapy.spidermiddlewares.start.StartSpiderMiddleware",
+        "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware",
+    }
+)
 
 
 def check(settings: BaseSettings) -> None:

@@ -61,10 +61,8 @@ def octets_of(request: Request, url: Url, user_agent: str) -> bytes:
 def response_of(request: Request, ip: str, asked: Asked) -> Response:
     if asked.status is None:
         raise ValueError(f"no answer to {request.url}")
-    headers = Headers()
-    for name, value in asked.headers:
-        if name.lower() != b"content-encoding":  # undone
-            headers.appendlist(name, value)
+    # What was encoded is decoded by now.
+    headers = Headers((name, value) for name, value in asked.headers if name.lower() != b"content-encoding")
     kind = responsetypes.from_args(headers=headers, url=request.url, body=asked.body)
     return kind(
         url=request.url,

@@ -53,6 +53,8 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
     "scrapy.downloadermiddlewares.cookies.CookiesMiddleware": None,
     "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware": None,
+    "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
+    "seaspider.middlewares.wirestats.WireStats": 850,
     "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware": None,
 }
 ROBOTSTXT_OBEY = False  # RobotsMiddleware does it, by status and for each hop (P1, P4, P7)
@@ -69,6 +71,8 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.referer.RefererMiddleware": None,
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,  # drops long URLs without a word
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
+    "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,  # start() yields nothing
+    "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,  # a turn's Request is made anew
 }
 HTTPERROR_ALLOW_ALL = True  # a 404 is an answer
 ITEM_PIPELINES = {"seaspider.pipelines.StorePipeline": 1}  # before the user's own

@@ -2,6 +2,8 @@
 
 import hashlib
 import platform
+import re
+from collections import Counter
 from importlib.metadata import version
 
 import pytest
@@ -108,3 +110,17 @@ def test_the_log_ends_with_what_became_of_each_line(ended):
 def test_the_counts_are_in_the_stats(ended):
     for stat in ("'seaspider/queue/lines': 7", "'seaspider/pages/stored': 5", "'seaspider/followed/recorded': 2"):
         assert stat in ended.log
+
+
+def test_scrapys_counts_of_requests_and_octets_are_those_of_the_store(ended):
+    settles = [row for row in ended.records("requests") if row["event"] == "settle"]
+    found = dict(re.findall(r"'downloader/((?!exception)[\w/]+)': (\d+)", ended.log))
+    assert found.pop("request_bytes").isdigit()
+    answered = Counter(f"response_status_count/{row['status']}" for row in settles)
+    assert found == {
+        "request_count": "8",
+        "request_method_count/GET": "8",
+        "response_count": "8",
+        "response_bytes": str(sum(row["bytes"] for row in settles)),
+        **{name: str(count) for name, count in answered.items()},
+    }

@@ -1,1 +1,1 @@
-"""Downloader middlewares: hops (outermost) and robots."""
+"""Downloader middlewares: hops (outermost), robots, and stats."""
