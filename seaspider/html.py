@@ -112,19 +112,23 @@ def _pieces(text: str) -> Iterator[str]:
 class _OpenLink:
     """A link whose text is still being read."""
 
-    __slots__ = ("href", "rel", "room", "words")
+    __slots__ = ("counted", "href", "rel", "room", "uncounted", "words")
 
     def __init__(self, href: str, rel: str) -> None:
         self.href = href
         self.rel = rel
         self.words: list[str] = []
         self.room = MAX_TEXT_CHARS
+        self.counted = self.uncounted = 0  # words counted, characters of the others
 
     def add(self, data: str) -> None:
         # Only white space is lost by tidying, so this many other characters are enough.
         if self.room > 0:
             self.words.append(data)
-            self.room -= len("".join(data.split()))
+            self.uncounted += len(data)
+            if self.uncounted >= self.room:
+                self.room -= sum(len("".join(words.split())) for words in self.words[self.counted :])
+                self.counted, self.uncounted = len(self.words), 0
 
 
 class _Collector:

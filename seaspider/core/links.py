@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import can_ada
 
@@ -49,8 +50,8 @@ class FollowMode(StrEnum):
     HOST = "host"
 
 
-@dataclass(frozen=True, slots=True)
-class RawLink:
+# Of these three there may be 100,000 in a page: a tuple is made three times as fast as a frozen dataclass.
+class RawLink(NamedTuple):
     """A link as it stands in the page: `href` with character references decoded, `rel` and `text` not yet tidied."""
 
     href: str
@@ -58,8 +59,7 @@ class RawLink:
     rel: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundLink:
+class FoundLink(NamedTuple):
     """A link of a page, `n` counting from 1 in document order.
 
     `url` is the target's text, or, where there is no http(s) target, the href as written but for its user information,
@@ -75,8 +75,7 @@ class FoundLink:
     nofollow: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRow:
+class LinkRow(NamedTuple):
     """A link and its fate: `reason` is None exactly if it is followed."""
 
     link: FoundLink

@@ -317,3 +317,22 @@ def test_host_and_port_are_those_of_the_parser(text):
         parsed = can_ada.parse(text)
         assert parsed.hostname.removesuffix(".").strip("[]") == url.host
         assert parsed.port == ("" if url.port == {"http": 80, "https": 443}[url.scheme] else str(url.port))
+
+
+PATHS = st.text(alphabet="/.az09_~-=&;,:@+!$*()?%#' \\\"|^{}é\t\n", max_size=12).map("/".__add__)
+LONG = ["/" + "a" * (MAX_URL_CHARS - len("http://h.test/") + more) for more in (-1, 0, 1)]
+
+
+@THOROUGH
+@given(st.sampled_from(["http://h.test/a/b?c", "https://[::1]:8443/", "http://127.0.0.1:81/x//y"]), PATHS)
+def test_a_path_that_needs_no_parser_is_what_the_parser_makes_of_it(base, text):
+    if text.translate({9: None, 10: None})[1:2] in ("/", "\\"):
+        return  # a host
+    page = normalise(base)
+    assert normalised(text, page) == normalised(page.origin + text)
+
+
+@pytest.mark.parametrize("path", LONG, ids=len)
+def test_a_path_is_as_long_as_an_url_may_be(path):
+    page = normalise("http://h.test/" + "a" * 100)
+    assert normalised(path, page) == normalised("http://h.test" + path)
