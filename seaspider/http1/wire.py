@@ -41,8 +41,6 @@ class Wire:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._reads = 0
         self._tls: ssl.SSLObject | None = None
-        self._incoming = ssl.MemoryBIO()
-        self._outgoing = ssl.MemoryBIO()
         self.ending = Ending.OPEN
         self.ending_detail = ""
 
@@ -55,6 +53,7 @@ class Wire:
 
         Raises ssl.SSLError, OSError, or ValueError for a name that cannot stand in a handshake.
         """
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         # RFC 6066 3: the name goes without its trailing dot.
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name.removesuffix("."))
         await self._pump(self._tls.do_handshake)
