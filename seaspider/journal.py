@@ -95,9 +95,16 @@ class JournalFile:
     def sync(self) -> None:
         """What was added is on the disk when this returns. Raises OSError."""
         if self.dirty:
-            os.fdatasync(self._descriptor)
-            self.dirty = False
-            faultpoints.reached(f"after sync {self._name}")
+            self.flush()
+            self.flushed()
+
+    def flush(self) -> None:
+        """The half of `sync` that may be done in a thread; `flushed` is to follow."""
+        os.fdatasync(self._descriptor)
+
+    def flushed(self) -> None:
+        self.dirty = False
+        faultpoints.reached(f"after sync {self._name}")
 
     def check_place(self) -> None:
         """Raises OSError if the file was removed, moved or replaced: it would take lines for nobody to read."""

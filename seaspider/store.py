@@ -186,10 +186,13 @@ class FolderStore:
 
     def _sync_before(self, file: File) -> None:
         """What a line of that file speaks of is on the disk; all at once, which takes a disk no longer than one."""
-        syncs: list[Callable[[], None]] = [partial(_sync_folder, folder) for folder in self._unsynced_folders]
-        syncs += [self._files[before].sync for before in _BEFORE.get(file, ()) if self._files[before].dirty]
-        for _ in self._threads.map(lambda sync: sync(), syncs) if len(syncs) > 1 else (sync() for sync in syncs):
-            pass
+        files = [opened for opened in map(self._files.__getitem__, _BEFORE.get(file, ())) if opened.dirty]
+        steps: list[Callable[[], None]] = [partial(_sync_folder, folder) for folder in self._unsynced_folders]
+        steps += [opened.flush for opened in files]
+        carry_out = self._threads.map if len(steps) > 1 else map
+        list(carry_out(lambda step: step(), steps))
+        for opened in files:
+            opened.flushed()
         self._synced_folders |= self._unsynced_folders
         self._unsynced_folders.clear()
 
