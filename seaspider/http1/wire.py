@@ -14,7 +14,7 @@ from enum import Enum, auto
 from typing import TypeVar
 
 _READ_BYTES = 64 * 1024
-_QUICK_READS = 4  # as many as most answers take
+_QUICK_READS = range(1, 4)  # after the first one, as many as most answers take
 _T = TypeVar("_T")
 
 
@@ -95,9 +95,9 @@ class Wire:
 
     async def _receive_plain(self) -> bytes:
         # sock_recv does not suspend while octets are waiting: without this a fast peer holds up timeout and signals.
-        self._reads += 1
-        if self._reads > _QUICK_READS:
+        if self._reads not in _QUICK_READS:
             await asyncio.sleep(0)
+        self._reads += 1
         return await asyncio.get_running_loop().sock_recv(self._socket, _READ_BYTES)
 
     async def _pump(self, step: Callable[[], _T]) -> _T:
