@@ -6,7 +6,7 @@ file and line, for a row that is not as a store has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Protocol
 
@@ -17,10 +17,19 @@ from seaspider.core.times import parse_rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.items import Page
 from seaspider.journal import Row
+from seaspider.knownurls import KnownUrls, Mark, Marked
 
 _PAGE_KEYS: Final = tuple(field.name for field in fields(Page))
 # These end a visit until a time that their record tells.
 _TIMED: Final = frozenset({Reason.BACKOFF, Reason.RETRY_AFTER, Reason.FORBIDDEN})
+
+_NONE: Final = 0
+_FINAL: Final = int(Mark.DONE | Mark.FAILED)
+_MARKS: Final = {
+    outcome: int(Mark.DONE | Mark.FAILED if outcome is Outcome.FAILED else Mark.DONE)
+    for outcome in Outcome
+    if outcome.final
+}
 
 VisitKey = tuple[int, int]
 """Run and visit."""
@@ -50,10 +59,10 @@ class History:
     runs: int = 0
     """The highest number of a run."""
     robots_ids: int = 0
-    done: set[str] = field(default_factory=set)
-    """URLs whose latest record is final."""
-    failed: set[str] = field(default_factory=set)
-    """Those of them that failed."""
+    urls: KnownUrls = field(default_factory=KnownUrls, compare=False)
+    """Every URL that has a final record is marked in it."""
+    final: int = 0
+    """How many URLs have a final record; those that failed are among them, taken up again or not."""
     unfinished: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The latest record of the URLs whose latest record is not final."""
     forbidden: list[tuple[str, int]] = field(default_factory=list)
@@ -64,15 +73,26 @@ class History:
 
     def ended(self, url: str, outcome: Outcome, record: dict[str, Any]) -> None:
         """Takes in a page record, the latest of its URL."""
-        self.done.discard(url)
-        self.failed.discard(url)
         self.unfinished.pop(url, None)
-        if outcome.final:
-            self.done.add(url)
-        else:
+        if not outcome.final:
             self.unfinished[url] = record
-        if outcome is Outcome.FAILED:
-            self.failed.add(url)
+        self._mark(self.urls.number(url), _MARKS.get(outcome, _NONE))
+
+    def _mark(self, number: int, mark: int) -> None:
+        was = self.urls.marks[number]
+        self.final += (mark > 0) - (was & _FINAL > 0)
+        self.urls.marks[number] = was & ~_FINAL | mark
+
+    def retry_failed(self) -> None:
+        """From now on, what has failed is not done."""
+        for number, mark in enumerate(self.urls.marks):
+            if mark & Mark.FAILED:
+                self.urls.marks[number] = mark & ~Mark.DONE
+
+    @property
+    def done(self) -> Set[str]:
+        """URLs whose latest record is final, and that are not taken up again."""
+        return Marked(self.urls, Mark.DONE)
 
     @property
     def deferred(self) -> dict[str, Ending]:
@@ -85,11 +105,6 @@ class History:
                 if host not in hosts or (hosts[host].not_before_ms or 0) < until_ms:
                     hosts[host] = Ending(Outcome.DEFERRED, Reason(record["reason"]), until_ms)
         return hosts
-
-    @property
-    def final(self) -> int:
-        """How many URLs have a final record; those that failed are among them, taken up again or not."""
-        return len(self.done) + len(self.failed - self.done)
 
 
 def read(store: Journal, book: RobotsBook, *, retry_failed: bool = False) -> History:
@@ -113,7 +128,7 @@ def read(store: Journal, book: RobotsBook, *, retry_failed: bool = False) -> His
             history.followed.append(Followed(_url(row, "url"), depth + 1, row.get("page", str)))
     _read_intents(store, history, depths)
     if retry_failed:
-        history.done -= history.failed
+        history.retry_failed()
     return history
 
 

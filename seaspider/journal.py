@@ -12,7 +12,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -75,7 +75,19 @@ class JournalFile:
 
     def append(self, record: Mapping[str, Any], *, sync: bool) -> None:
         """Adds one line; `sync`: it is on the disk when this returns. Raises OSError; the line is not there then."""
-        rest = line = to_line(record)
+        self._append(to_line(record))
+        if sync:
+            self.sync()
+        self.check_place()
+
+    def append_lines(self, lines: Sequence[bytes]) -> None:
+        """Adds lines as to_line() makes them, all or none. Raises OSError."""
+        if lines:
+            self._append(b"".join(lines))
+            self.check_place()
+
+    def _append(self, line: bytes) -> None:
+        rest = line
         faultpoints.reached(f"before write {self.path.name}")
         try:
             while rest:
@@ -85,9 +97,6 @@ class JournalFile:
             raise
         self._dirty = True
         faultpoints.reached(f"after write {self.path.name}")
-        if sync:
-            self.sync()
-        self.check_place()
 
     def sync(self) -> None:
         """What was added is on the disk when this returns. Raises OSError."""

@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,6 +40,9 @@ class Store(Protocol):
     def write(self, file: File, record: Mapping[str, Any]) -> None:
         """Adds a record to a file. Raises StoreError, and again for each write after a failed one."""
 
+    def write_lines(self, file: File, lines: Sequence[bytes]) -> None:
+        """Adds lines as records.to_line() makes them, at once. Raises StoreError, as write()."""
+
     def put_body(self, body: bytes) -> str:
         """Keeps a body and returns its sha256 in hex."""
 
@@ -58,6 +61,9 @@ class NoStore:
         self._bodies: dict[str, bytes] = {}
 
     def write(self, file: File, record: Mapping[str, Any]) -> None:
+        pass
+
+    def write_lines(self, file: File, lines: Sequence[bytes]) -> None:
         pass
 
     def put_body(self, body: bytes) -> str:
@@ -126,6 +132,13 @@ class FolderStore:
                 for before in _BEFORE.get(file, ()):
                     self._files[before].sync()
             self._files[file].append(record, sync=self._durable and file in _SYNCED)
+        except OSError as error:
+            raise self._latch(self.folder / file, error) from error
+
+    def write_lines(self, file: File, lines: Sequence[bytes]) -> None:
+        self._check()
+        try:
+            self._files[file].append_lines(lines)
         except OSError as error:
             raise self._latch(self.folder / file, error) from error
 

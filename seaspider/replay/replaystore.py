@@ -7,7 +7,8 @@ was killed or stopped would have written next is dropped, so its lines end where
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ class ReplayStore(FolderStore):
                 recorded = {**recorded, "versions": {**recorded["versions"], "replay_of": self._source}}
             super().write(file, recorded)
             self._clock.let_go()
+
+    def write_lines(self, file: File, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            record = json.loads(line)
+            del record["v"]
+            self.write(file, record)
 
     def put_body(self, body: bytes) -> str:
         """Keeps a body that the run has a record of."""

@@ -1,0 +1,107 @@
+"""URLs that wait, outside the memory: each is numbered once, and its text lies in a temporary file.
+
+The file has no name and lies where TMPDIR says; it takes the bytes of the URLs and one more for each, and is gone with
+the process. The first MiB stays in memory, so a small queue needs no file. A URL takes about 24 bytes of memory: where
+its text begins, and its slot in a table by digest. Two URLs of one digest are told apart by their texts, so none is
+taken for another. Raises OSError where there is no room.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from tempfile import TemporaryFile
+from typing import Final
+
+_BLOCK_BYTES: Final = 1 << 20
+_FIRST_SLOTS: Final = 1 << 12
+_KEY: Final = (1 << 32) - 1
+
+
+class Spool:
+    """`digest`: of a text, as wide as it may be. hash() differs from process to process; nothing here shows it."""
+
+    def __init__(self, digest: Callable[[bytes], int] = hash) -> None:
+        self._digest = digest
+        # Where each text begins, and where the last one ends.
+        self._begins = array("Q", [0])
+        # A slot is empty, or 32 bits of the digest and the number + 1; the digest says where to look first.
+        self._slots = array("Q", bytes(8 * _FIRST_SLOTS))
+        self._file: int | None = None
+        # The texts that are not in the file yet, and how many are.
+        self._late: list[bytes] = []
+        self._written = 0
+
+    def __len__(self) -> int:
+        return len(self._begins) - 1
+
+    def add(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
+        """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in
+        `texts`, and number."""
+        self._make_room(len(texts))
+        before, count, known = len(self._late), len(self), []
+        slots, mask, keep = self._slots, len(self._slots) - 1, self._late.append
+        for index, (text, key) in enumerate(zip(texts, map(_KEY.__and__, map(self._digest, texts)), strict=True)):
+            at = key & mask
+            while slot := slots[at]:
+                if slot >> 32 == key and self.text((slot & _KEY) - 1) == text:
+                    known.append((index, (slot & _KEY) - 1))
+                    break
+                at = (at + 1) & mask
+            else:
+                count += 1
+                slots[at] = key << 32 | count
+                keep(text)
+        self._begins.extend(accumulate(map(len, self._late[before:]), initial=self._begins.pop()))
+        if self._begins[-1] - self._begins[self._written] >= _BLOCK_BYTES:
+            self._write()
+        return known
+
+    def find(self, text: bytes) -> int | None:
+        """The number of a text, if it has one."""
+        key = self._digest(text) & _KEY
+        mask = len(self._slots) - 1
+        at = key & mask
+        while slot := self._slots[at]:
+            if slot >> 32 == key and self.text((slot & _KEY) - 1) == text:
+                return (slot & _KEY) - 1
+            at = (at + 1) & mask
+        return None
+
+    def text(self, number: int) -> bytes:
+        """The text of a number."""
+        if number >= self._written:
+            return self._late[number - self._written]
+        assert self._file is not None
+        begin = self._begins[number]
+        return os.pread(self._file, self._begins[number + 1] - begin, begin)
+
+    def _write(self) -> None:
+        if self._file is None:
+            with TemporaryFile() as file:
+                self._file = os.dup(file.fileno())
+            weakref.finalize(self, os.close, self._file)
+        rest = memoryview(b"".join(self._late))
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+        self._written = len(self)
+        self._late.clear()
+
+    def _make_room(self, more: int) -> None:
+        """Keeps the table at most 5/8 full: four times the slots, so that each text moves once or twice in all."""
+        if 8 * (len(self) + more) <= 5 * len(self._slots):
+            return
+        old, size = self._slots, len(self._slots)
+        while 8 * (len(self) + more) > 5 * size:
+            size *= 4
+        mask = size - 1
+        self._slots = slots = array("Q", bytes(8)) * size
+        for slot in old:
+            if slot:
+                at = slot >> 32 & mask
+                while slots[at]:
+                    at = (at + 1) & mask
+                slots[at] = slot
