@@ -41,15 +41,15 @@ class KnownUrls:
 
     def number(self, url: str) -> int:
         """The number of a URL; if it has none, it gets the next. Raises OSError if there is no room."""
-        known = self.add([url.encode()])
+        known = self.add([_bytes(url)])
         return known[0][1] if known else len(self.marks) - 1
 
     def find(self, url: str) -> int | None:
         """The number of a URL, if it has one."""
-        return self._spool.find(url.encode())
+        return self._spool.find(_bytes(url))
 
     def text(self, number: int) -> str:
-        return self._spool.text(number).decode()
+        return self._spool.text(number).decode(errors="surrogatepass")
 
     def is_known(self, url: str) -> bool:
         """Whether a URL is in the queue, was followed, or is done."""
@@ -59,6 +59,11 @@ class KnownUrls:
     def mark(self, url: str, mark: int) -> None:
         """Adds a mark."""
         self.marks[self.number(url)] |= mark
+
+
+def _bytes(url: str) -> bytes:
+    # A row that somebody else wrote may have anything in it.
+    return url.encode(errors="surrogatepass")
 
 
 class Marked(Set[str]):

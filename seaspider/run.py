@@ -28,7 +28,7 @@ from seaspider.core.urls import Url, normalise
 from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
 from seaspider.door import Door
-from seaspider.errors import ExitCode, QueueFileError, RunFailed
+from seaspider.errors import ExitCode, QueueFileError, RunFailed, Shortage
 from seaspider.history import History
 from seaspider.items import Page, record
 from seaspider.knownurls import Mark
@@ -128,7 +128,14 @@ class Run:
         for link in page.link_items:
             if link.followed:
                 self.followed += 1
-                self._add(normalise(link.url), depth=page.depth + 1, via=page.final_url)
+                self._follow(normalise(link.url), page)
+
+    def _follow(self, url: Url, page: Page) -> None:
+        try:
+            self._add(url, depth=page.depth + 1, via=page.final_url)
+        except OSError as error:
+            # The record is written, so the next run takes the link up.
+            self.door.failed = Shortage(f"no room for the URLs that wait: {error.strerror or error}")
 
     def _load_file(self, queue: QueueFile) -> None:
         loading = Loading(self.number, self.past.urls, self._visit)

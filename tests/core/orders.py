@@ -279,6 +279,60 @@ def play(
     raise AssertionError("it never ends")
 
 
+@dataclass
+class Made:
+    """A source of tasks, with gaps between their arrival numbers."""
+
+    tasks: list[tuple[int, int]] = field(default_factory=list)
+    """Arrival number and task."""
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def first(self) -> int:
+        return self.tasks[0][0]
+
+    @property
+    def last(self) -> int:
+        return self.tasks[-1][0]
+
+    def take(self) -> int:
+        return self.tasks.pop(0)[1]
+
+    def __iter__(self) -> Iterator[int]:
+        return (task for _, task in self.tasks)
+
+
+class FromSources:
+    """An order whose new tasks come from sources as long as no other task and no turn came."""
+
+    def __init__(self, order: HostOrder[int]) -> None:
+        self._order = order
+        self._sources: dict[tuple[str, str], Made] | None = {}
+
+    def push(self, host: str, origin: str, task: int, *, goes_on: bool) -> None:
+        if goes_on or self._sources is None:
+            self._begin().push(host, origin, task, goes_on=goes_on)
+        else:
+            self._sources.setdefault((host, origin), Made()).tasks.append((3 * task + 1, task))
+
+    def _begin(self) -> HostOrder[int]:
+        for place, source in (self._sources or {}).items():
+            self._order.push_all(*place, source)
+        self._sources = None
+        return self._order
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._order if name == "settled" else self._begin(), name)
+
+
+def new_first(script: Any) -> Any:
+    """The script with the new ones of its first tasks before those that go on."""
+    hosts, addresses, known, first, steps = script
+    return hosts, addresses, known, sorted(first, key=lambda new: new[2]), steps
+
+
 PUSHES = st.lists(st.tuples(st.integers(0, 6), st.integers(80, 82), st.booleans()), max_size=12)
 PAUSES = st.sampled_from([0, 1, 2, 2, 2, 3, 10])
 

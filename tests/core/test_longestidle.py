@@ -17,11 +17,13 @@ from tests.core.orders import (
     ANY_SCRIPT,
     QUICK,
     THOROUGH,
+    FromSources,
     S,
     SlowIdle,
     SlowRounds,
     ask,
     filled,
+    new_first,
     play,
     push,
     too_near,
@@ -167,6 +169,12 @@ def test_a_host_whose_place_was_taken_is_not_taken_for_the_next() -> None:
 @given(ANY_SCRIPT)
 def test_the_order_is_that_of_the_rule_over_a_list(script: Any) -> None:
     assert play(LongestIdle(), *script) == play(SlowIdle(), *script)
+
+
+@THOROUGH
+@given(ANY_SCRIPT.map(new_first))
+def test_where_new_tasks_come_from_does_not_matter(script: Any) -> None:
+    assert play(FromSources(LongestIdle()), *script) == play(SlowIdle(), *script)
 
 
 @QUICK

@@ -13,10 +13,12 @@ from tests.core.orders import (
     ANY_SCRIPT,
     QUICK,
     THOROUGH,
+    FromSources,
     S,
     SlowRounds,
     ask,
     filled,
+    new_first,
     play,
     push,
     too_near,
@@ -358,6 +360,12 @@ def test_tasks_are_never_compared() -> None:
 @given(ANY_SCRIPT)
 def test_the_order_is_that_of_the_slow_implementation(script: Any) -> None:
     assert play(RoundRobin(), *script) == play(SlowRounds(), *script)
+
+
+@THOROUGH
+@given(ANY_SCRIPT.map(new_first))
+def test_where_new_tasks_come_from_does_not_matter(script: Any) -> None:
+    assert play(FromSources(RoundRobin()), *script) == play(SlowRounds(), *script)
 
 
 @QUICK
