@@ -22,7 +22,7 @@ from seaspider.errors import StoreError
 from seaspider.items import Page
 from seaspider.journal import Row
 from seaspider.knownurls import KnownUrls, Mark, Marked
-from seaspider.pastlines import FINAL_PAGE, INTENT, LINK_LEFT, Ended, Found, spans
+from seaspider.pastlines import FINAL_PAGE, INTENT, LINK_LEFT, Ended, Found, lines_of, spans
 
 _PAGE_KEYS: Final = tuple(field.name for field in fields(Page))
 # These end a visit until a time that their record tells.
@@ -43,8 +43,8 @@ class Journal(Protocol):
     def read(self, file: File) -> Iterator[Row]:
         """The lines of a file, from the first."""
 
-    def blocks(self, file: File) -> Iterator[tuple[int, bytes]]:
-        """The lines of a file by the block, without the last line feed, and the number of the first."""
+    def blocks(self, file: File) -> Iterator[bytes]:
+        """The lines of a file by the block, each without its last line feed."""
 
     def row(self, file: File, number: int, line: bytes) -> Row:
         """A line of a block."""
@@ -178,8 +178,9 @@ def _rows(store: Journal, file: File, history: History) -> Iterator[Row]:
 
 def _lines(store: Journal, file: File, form: re.Pattern[bytes], history: History) -> Iterator[list[Found] | Row]:
     """The lines of a file: those that have the form, as many as follow each other; each other one as its row."""
-    for number, block in store.blocks(file):
-        found = form.findall(block)
+    number = 1
+    for block in store.blocks(file):
+        found = lines_of(block, form)
         lines: list[bytes] = []
         for start, end in spans(found):
             if start < end:
@@ -191,6 +192,7 @@ def _lines(store: Journal, file: File, form: re.Pattern[bytes], history: History
                 row = store.row(file, number + start, lines[start] + b"\n")
                 history.runs = max(history.runs, row.get("run", int))
                 yield row
+        number += len(found)
 
 
 def _read_pages(store: Journal, history: History) -> Ended:
@@ -199,8 +201,7 @@ def _read_pages(store: Journal, history: History) -> Ended:
     for row in _lines(store, File.PAGES, FINAL_PAGE, history):
         if isinstance(row, list):
             history.ended_finally([line[2] for line in row], [line[4] for line in row])
-            for run, visit, _, depth, _ in row:
-                ended.add(int(run), int(visit), int(depth))
+            ended.add_all(row)
             continue
         url, outcome = row.get("url", str), _ending(row).outcome
         ended.add(*_key(row), row.get("depth", int))

@@ -145,16 +145,15 @@ def read(path: Path) -> Iterator[Row]:
         raise StoreError(f"{path}: {error.strerror}") from error
 
 
-def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a journal file by the block, as read() has them: the number of the first, and the bytes of all."""
-    number, tail = 1, b""
+def blocks(path: Path) -> Iterator[bytes]:
+    """The lines of a journal file by the block, as read() has them, each block without its last line feed."""
+    tail = b""
     try:
         with opened(path) as file:
             while block := file.read(_READ_BYTES):
                 whole, line_feed, rest = block.rpartition(b"\n")
                 if line_feed:
-                    yield number, tail + whole
-                    number += 1 + tail.count(b"\n") + whole.count(b"\n")
+                    yield tail + whole
                     tail = rest
                 else:
                     tail += rest

@@ -120,31 +120,36 @@ class Loading:
         for index, _ in known:
             is_new[index] = False
         urls.lines[first_new:] = array("I", compress(block.lines, is_new))
-        skipped = [(each.line, to_line(skipped_record(self._run, each))) for each in block.rejected]
-        again = {}
-        for index, number in known:
-            row = self._judge(number, block.lines[index], block.urls[index], counts)
-            if row is None:
-                again[index] = number
-            else:
-                skipped.append(row)
+        rows, again = self._judged(block, known, counts)
         if block.rejected:
-            skipped.sort()
+            rows += [(each.line, to_line(skipped_record(self._run, each))) for each in block.rejected]
+            rows.sort()
         self._queue(block.origins, is_new, range(first_new, len(urls.marks)), again)
         counts.entries += len(block.urls) - len(known) + len(again)
-        return [row for _, row in skipped]
+        return [row for _, row in rows]
 
-    def _judge(self, number: int, line: int, url: bytes, counts: Counts) -> tuple[int, bytes] | None:
-        """The line of skipped.jsonl for a URL that was known before, or None if it is to be visited all the same."""
-        first = self._urls.lines[number]
-        if first:
-            counts.duplicate += 1
-            return line, duplicate_line(self._run, line, url, first)
-        self._urls.lines[number] = line
-        if self._urls.marks[number] & Mark.DONE:
-            counts.done += 1
-            return line, done_line(self._run, line, url)
-        return None
+    def _judged(
+        self, block: Block, known: list[tuple[int, int]], counts: Counts
+    ) -> tuple[list[tuple[int, bytes]], dict[int, int]]:
+        """Of the URLs known before, by their index in the block: the rows of those that are not visited, with their
+        lines, and the numbers of those that are."""
+        rows: list[tuple[int, bytes]] = []
+        duplicates = counts.duplicate
+        again: dict[int, int] = {}
+        run, first_lines, marks, is_done = self._run, self._urls.lines, self._urls.marks, int(Mark.DONE)
+        for index, number in known:
+            line, first = block.lines[index], first_lines[number]
+            if first:
+                counts.duplicate += 1
+                rows.append((line, duplicate_line(run, line, block.urls[index], first)))
+                continue
+            first_lines[number] = line
+            if marks[number] & is_done:
+                rows.append((line, done_line(run, line, block.urls[index])))
+            else:
+                again[index] = number
+        counts.done += len(rows) - (counts.duplicate - duplicates)
+        return rows, again
 
     def _queue(self, origins: list[int], is_new: list[bool], new: range, again: dict[int, int]) -> None:
         """Adds the new URLs of a block, and those that are visited again, by their index in it."""

@@ -2,8 +2,8 @@
 
 Decides which lines have exactly the form that this version writes and say nothing that has to be looked into: a page
 record that is final and no 403, an intent, a link that is not followed. Of such a record the head and the end are
-looked at, and that what lies between is printable; `scrapy verify` reads all of it. Any other line is read as JSON, and
-found fault with, by seaspider.history.
+looked at, and that what lies between is ASCII without NUL; `scrapy verify` reads all of it. Any other line is read as
+JSON, and found fault with, by seaspider.history.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Final
 
 from seaspider.core.records import FORMAT, Ending, Outcome, Reason
@@ -35,11 +36,13 @@ def _final_endings() -> Iterator[str]:
                 yield f'{outcome}","reason":' + ("null" if reason is None else f'"{reason}"')
 
 
+# For blocks with a byte in them that no line of ours has: none is known by its form.
+OTHER: Final = re.compile(rb"^()().*$", re.MULTILINE)
 # Run, visit, URL, depth, the ending's text up to its status.
 FINAL_PAGE: Final = re.compile(
     rf'{_HEAD}"line":(?:null|{_NUMBER}),"depth":({_NUMBER}),"via":(?:null|{_TEXT}),"outcome":"'
     rf'({"|".join(map(re.escape, _final_endings()))}),"status":(?:null|(?!403)[0-9]{{3}}),"final_url":"'
-    rf'[ -~]*,"not_before":null,"started_at":{_TIME},"ended_at":{_TIME}\}}|.*)$'.encode(),
+    rf'.*,"not_before":null,"started_at":{_TIME},"ended_at":{_TIME}\}}|.*)$'.encode(),
     re.MULTILINE,
 )
 # Run, visit, URL.
@@ -49,10 +52,16 @@ INTENT: Final = re.compile(
 )
 # Run, visit: of a link that is not followed.
 LINK_LEFT: Final = re.compile(
-    rf'^(?:\{{"v":{FORMAT},"run":({_NUMBER}),"visit":({_NUMBER}),"page":"[ -~]*"'
+    rf'^(?:\{{"v":{FORMAT},"run":({_NUMBER}),"visit":({_NUMBER}),"page":".*"'
     rf',"nofollow":(?:true|false),"followed":false,"reason":"[a-z-]+"\}}|.*)$'.encode(),
     re.MULTILINE,
 )
+
+
+def lines_of(block: bytes, form: re.Pattern[bytes]) -> list[Found]:
+    """What is found in the lines of a block, which has no line feed at its end."""
+    ours = block.isascii() and b"\0" not in block
+    return (form if ours else OTHER).findall(block)
 
 
 def spans(found: list[Found]) -> Iterator[tuple[int, int]]:
@@ -67,6 +76,9 @@ def spans(found: list[Found]) -> Iterator[tuple[int, int]]:
         start = at + 1
     if start < len(found):
         yield start, len(found)
+
+
+_RUN, _VISIT, _DEPTH = itemgetter(0), itemgetter(1), itemgetter(3)
 
 
 class Ended:
@@ -87,6 +99,17 @@ class Ended:
             depths[visit] = depth + 1
         else:
             self._far[run, visit] = depth
+
+    def add_all(self, found: list[Found]) -> None:
+        """Adds what page records tell."""
+        runs, visits = set(map(_RUN, found)), list(map(int, map(_VISIT, found)))
+        depths = self._depths.get(int(found[0][0]), array("I"))
+        if len(runs) > 1 or set(map(_DEPTH, found)) != {b"0"} or max(visits) >= len(depths):
+            for line, visit in zip(found, visits, strict=True):
+                self.add(int(line[0]), visit, int(line[3]))
+            return
+        for visit in visits:
+            depths[visit] = 1
 
     def depth(self, run: int, visit: int) -> int | None:
         """The depth of a visit, or None if it is not ended."""

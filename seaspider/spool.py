@@ -1,9 +1,9 @@
 """URLs that wait, outside the memory: each is numbered once, and its text lies in a temporary file.
 
-The file has no name and lies where TMPDIR says; it takes the bytes of the URLs and one more for each, and is gone with
-the process. The first MiB stays in memory, so a small queue needs no file. A URL takes about 24 bytes of memory: where
-its text begins, and its slot in a table by digest. Two URLs of one digest are told apart by their texts, so none is
-taken for another. Raises OSError where there is no room.
+The file has no name and lies where TMPDIR says; it takes the bytes of the URLs, and is gone with the process. The first
+MiB stays in memory, so a small queue needs no file; at most 64 MiB of the file are mapped. A URL takes 20 to 40 bytes
+of memory: where its text begins, and its slot in a table by digest. Two URLs of one digest are told apart by their
+texts, so none is taken for another. Raises OSError where there is no room.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ import weakref
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
 from typing import Final
 
 _BLOCK_BYTES: Final = 1 << 20
 _FIRST_SLOTS: Final = 1 << 12
+# A queue that is crawled again has each of its URLs read back: so many reads, and the beginning of the file is mapped.
+_MANY_READS: Final = 200_000
+_MAPPED_BYTES: Final = 1 << 26
 _KEY: Final = (1 << 32) - 1
 
 
@@ -31,6 +35,8 @@ class Spool:
         # A slot is empty, or 32 bits of the digest and the number + 1; the digest says where to look first.
         self._slots = array("Q", bytes(8 * _FIRST_SLOTS))
         self._file: int | None = None
+        self._mapped: mmap | bytes = b""
+        self._reads = 0
         # The texts that are not in the file yet, and how many are.
         self._late: list[bytes] = []
         self._written = 0
@@ -76,8 +82,13 @@ class Spool:
         if number >= self._written:
             return self._late[number - self._written]
         assert self._file is not None
-        begin = self._begins[number]
-        return os.pread(self._file, self._begins[number + 1] - begin, begin)
+        begin, end = self._begins[number], self._begins[number + 1]
+        if end <= len(self._mapped):
+            return self._mapped[begin:end]
+        self._reads += 1
+        if self._reads % _MANY_READS == 0:
+            self._mapped = mmap(self._file, min(_MAPPED_BYTES, self._begins[self._written]), access=ACCESS_READ)
+        return os.pread(self._file, end - begin, begin)
 
     def _write(self) -> None:
         if self._file is None:

@@ -25,8 +25,8 @@ class StoreReader(NoStore):
         """The lines of a file, from the first."""
         return journal.read(self.folder / file)
 
-    def blocks(self, file: File) -> Iterator[tuple[int, bytes]]:
-        """The lines of a file by the block, without the last line feed, and the number of the first."""
+    def blocks(self, file: File) -> Iterator[bytes]:
+        """The lines of a file by the block, each without its last line feed."""
         return journal.blocks(self.folder / file)
 
     def row(self, file: File, number: int, line: bytes) -> Row:
