@@ -76,6 +76,12 @@ def _again(origin: str, page: str, how: int) -> str:
     return f"{spellings[how]}\n"
 
 
+def make(lines: int, path: Path, folder: Path) -> None:
+    with path.open("w") as file:
+        file.writelines(queue(lines))
+    make_store(path, folder)
+
+
 def make_store(path: Path, folder: Path) -> None:
     """A store that has all URLs of a queue but the last, each stored at once by one run."""
     folder.mkdir()
@@ -150,10 +156,8 @@ def main(lines: int = LINES, rounds: int = ROUNDS) -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         path, full = scratch / "queue.txt", scratch / "full"
-        with path.open("w") as file:
-            file.writelines(queue(lines))
         # In a process of its own: what a process used before it becomes another program counts as used by that one.
-        maker = get_context("spawn").Process(target=make_store, args=(path, full))
+        maker = get_context("spawn").Process(target=make, args=(lines, path, full))
         maker.start()
         maker.join()
         ways = {"`sort -u`": lambda: sort(path, scratch), "fresh start": lambda: crawl(path, scratch / "fresh")}

@@ -7,6 +7,7 @@ written down. Makes a visit when its turn comes first, not before.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import compress
 from typing import Final
@@ -33,35 +34,30 @@ class Entries:
         self.make = make
         self.numbers = array("I")
         self.next = array("I")
-        """Of each entry its origin, then, by linked(), the entry that follows it; 0 is none: the first follows none."""
+        """Of each entry its origin, then, by linked(), the entry that follows it + 1, or 0."""
 
     def linked(self, origins: int) -> list[Waiting]:
         """The entries of each origin."""
-        first, last, count = (
-            array("I", bytes(4 * origins)),
-            array("I", bytes(4 * origins)),
-            array("I", bytes(4 * origins)),
-        )
-        following = self.next
-        for entry in reversed(range(len(following))):
+        counts = Counter(self.next)
+        firsts, following = array("I", bytes(4 * origins)), self.next
+        for entry in range(len(following) - 1, -1, -1):
             origin = following[entry]
-            if not count[origin]:
-                last[origin] = entry
-            following[entry] = first[origin]
-            first[origin] = entry
-            count[origin] += 1
-        return [Waiting(self, *ends) for ends in zip(first, last, count, strict=True)]
+            following[entry] = firsts[origin]
+            firsts[origin] = entry + 1
+        return [Waiting(self, first - 1, counts[origin]) for origin, first in enumerate(firsts)]
+
+    def line(self, entry: int) -> int:
+        return self.urls.lines[self.numbers[entry]]
 
 
 class Waiting:
     """The URLs of one origin, in queue order (hostqueue.Source); they arrive as their lines do."""
 
-    __slots__ = ("_entries", "_entry", "_last", "_left")
+    __slots__ = ("_entries", "_entry", "_left")
 
-    def __init__(self, entries: Entries, first: int, last: int, count: int) -> None:
+    def __init__(self, entries: Entries, first: int, count: int) -> None:
         self._entries = entries
         self._entry = first
-        self._last = last
         self._left = count
 
     def __len__(self) -> int:
@@ -69,25 +65,23 @@ class Waiting:
 
     @property
     def first(self) -> int:
-        return self._line(self._entry)
+        return self._entries.line(self._entry)
 
     @property
     def last(self) -> int:
-        return self._line(self._last)
+        """Of all origins, so of this one none is after it."""
+        return self._entries.line(-1)
 
     def take(self) -> Visit:
         number = self._entries.numbers[self._entry]
-        self._entry, self._left = self._entries.next[self._entry], self._left - 1
+        self._entry, self._left = self._entries.next[self._entry] - 1, self._left - 1
         return self._entries.make(number)
 
     def __iter__(self) -> Iterator[Visit]:
         entry = self._entry
         for _ in range(self._left):
             yield self._entries.make(self._entries.numbers[entry])
-            entry = self._entries.next[entry]
-
-    def _line(self, entry: int) -> int:
-        return self._entries.urls.lines[self._entries.numbers[entry]]
+            entry = self._entries.next[entry] - 1
 
 
 class Loading:

@@ -19,8 +19,8 @@ from typing import Final
 
 _BLOCK_BYTES: Final = 1 << 20
 _FIRST_SLOTS: Final = 1 << 12
-# A queue that is crawled again has each of its URLs read back: so many reads, and the beginning of the file is mapped.
-_MANY_READS: Final = 200_000
+# A queue that is crawled again has each of its URLs read back. After many reads the beginning of the file is mapped.
+_MANY_READS: Final = 50_000
 _MAPPED_BYTES: Final = 1 << 26
 _KEY: Final = (1 << 32) - 1
 
@@ -86,7 +86,7 @@ class Spool:
         if end <= len(self._mapped):
             return self._mapped[begin:end]
         self._reads += 1
-        if self._reads % _MANY_READS == 0:
+        if self._reads % _MANY_READS == 0 and 4 * self._reads >= len(self):
             self._mapped = mmap(self._file, min(_MAPPED_BYTES, self._begins[self._written]), access=ACCESS_READ)
         return os.pread(self._file, end - begin, begin)
 

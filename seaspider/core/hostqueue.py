@@ -34,7 +34,7 @@ class Source(Protocol[T_co]):
 
     @property
     def last(self) -> int:
-        """The arrival number of the last one."""
+        """No arrival number of it is higher."""
 
     def take(self) -> T_co:
         """The next one, which is left no longer."""
