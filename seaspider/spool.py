@@ -48,19 +48,19 @@ class Spool:
         """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in
         `texts`, and number."""
         self._make_room(len(texts))
-        before, count, known = len(self._late), len(self), []
+        first = count = len(self)
+        before, known = len(self._late), []
         slots, mask, keep = self._slots, len(self._slots) - 1, self._late.append
-        for index, (text, key) in enumerate(zip(texts, map(_KEY.__and__, map(self._digest, texts)), strict=True)):
+        for text, key in zip(texts, map(_KEY.__and__, map(self._digest, texts)), strict=True):
             at = key & mask
-            while slot := slots[at]:
-                if slot >> 32 == key and self.text((slot & _KEY) - 1) == text:
-                    known.append((index, (slot & _KEY) - 1))
-                    break
-                at = (at + 1) & mask
-            else:
-                count += 1
-                slots[at] = key << 32 | count
-                keep(text)
+            if slots[at]:
+                at = self._place(text, key)
+                if slots[at]:
+                    known.append((count - first + len(known), (slots[at] & _KEY) - 1))
+                    continue
+            count += 1
+            slots[at] = key << 32 | count
+            keep(text)
         self._begins.extend(accumulate(map(len, self._late[before:]), initial=self._begins.pop()))
         if self._begins[-1] - self._begins[self._written] >= _BLOCK_BYTES:
             self._write()
@@ -68,14 +68,8 @@ class Spool:
 
     def find(self, text: bytes) -> int | None:
         """The number of a text, if it has one."""
-        key = self._digest(text) & _KEY
-        mask = len(self._slots) - 1
-        at = key & mask
-        while slot := self._slots[at]:
-            if slot >> 32 == key and self.text((slot & _KEY) - 1) == text:
-                return (slot & _KEY) - 1
-            at = (at + 1) & mask
-        return None
+        slot = self._slots[self._place(text, self._digest(text) & _KEY)]
+        return (slot & _KEY) - 1 if slot else None
 
     def text(self, number: int) -> bytes:
         """The text of a number."""
@@ -89,6 +83,14 @@ class Spool:
         if self._reads % _MANY_READS == 0 and 4 * self._reads >= len(self):
             self._mapped = mmap(self._file, min(_MAPPED_BYTES, self._begins[self._written]), access=ACCESS_READ)
         return os.pread(self._file, end - begin, begin)
+
+    def _place(self, text: bytes, key: int) -> int:
+        """The slot of a text: its own, or the empty one where it would be."""
+        slots, mask = self._slots, len(self._slots) - 1
+        at = key & mask
+        while (slot := slots[at]) and (slot >> 32 != key or self.text((slot & _KEY) - 1) != text):
+            at = (at + 1) & mask
+        return at
 
     def _write(self) -> None:
         if self._file is None:
