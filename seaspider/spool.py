@@ -49,7 +49,8 @@ class Spool:
         `texts`, and number."""
         self._make_room(len(texts))
         first = count = len(self)
-        before, known = len(self._late), []
+        before = len(self._late)
+        known: list[tuple[int, int]] = []
         slots, mask, keep = self._slots, len(self._slots) - 1, self._late.append
         for text, key in zip(texts, map(_KEY.__and__, map(self._digest, texts)), strict=True):
             at = key & mask
