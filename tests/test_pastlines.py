@@ -84,7 +84,7 @@ ENDINGS = st.sampled_from(
 )
 KEYS = {"run": st.integers(1, 3), "visit": st.sampled_from([1, 2, 3, 4, 10**9])}
 PAGES = st.builds(
-    lambda url, ending, **rest: page(url, *ending, **rest), URLS, ENDINGS, depth=st.integers(0, 2), **KEYS
+    lambda url, ending, **rest: page(url, *ending, final_url=A, **rest), URLS, ENDINGS, depth=st.integers(0, 2), **KEYS
 )
 INTENTS = st.builds(intent, URLS, **KEYS)
 LINKS = st.builds(
