@@ -18,7 +18,7 @@ from seaspider.core.plainurls import Origins
 from seaspider.core.queue import Block, Counts, Entry, QueueError, QueueReader, Skipped
 
 STDIN = "-"
-_CHUNK_BYTES = 1 << 16
+_CHUNK_BYTES = 1 << 18
 
 
 class Queue(Protocol):

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -112,7 +113,7 @@ class Run:
         except QueueError as error:
             raise QueueFileError(str(error)) from error
         except OSError as error:
-            raise QueueFileError(f"queue {queue.path!a}: no room for its URLs: {error.strerror or error}") from error
+            raise QueueFileError(f"queue {queue.path!a}: {_no_room(error)}") from error
         for link in self.past.followed:
             if not self.is_known(link.url.text):
                 self._add(link.url, depth=link.depth, via=link.via)
@@ -135,7 +136,7 @@ class Run:
             self._add(url, depth=page.depth + 1, via=page.final_url)
         except OSError as error:
             # The record is written, so the next run takes the link up.
-            self.door.failed = Shortage(f"no room for the URLs that wait: {error.strerror or error}")
+            self.door.failed = Shortage(_no_room(error))
 
     def _load_file(self, queue: QueueFile) -> None:
         loading = Loading(self.number, self.past.urls, self._visit)
@@ -271,3 +272,7 @@ def frontier_policy(config: Config) -> FrontierPolicy:
         backoff_ns=backoff_ns(1, BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))),
         host_budget=config.host_budget,
     )
+
+
+def _no_room(error: OSError) -> str:
+    return f"no room in {gettempdir()} for the URLs that wait: {error.strerror or error}"

@@ -12,17 +12,19 @@ import os
 import weakref
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress
 from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
+from types import ModuleType
 from typing import Final
 
 _BLOCK_BYTES: Final = 1 << 20
 _FIRST_SLOTS: Final = 1 << 12
+_FEW: Final = 256
+_KEY: Final = (1 << 32) - 1
 # A queue that is crawled again has each of its URLs read back. After many reads the beginning of the file is mapped.
 _MANY_READS: Final = 50_000
 _MAPPED_BYTES: Final = 1 << 26
-_KEY: Final = (1 << 32) - 1
 
 
 class Spool:
@@ -48,24 +50,39 @@ class Spool:
         """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in
         `texts`, and number."""
         self._make_room(len(texts))
-        first = count = len(self)
-        before = len(self._late)
-        known: list[tuple[int, int]] = []
-        slots, mask, keep = self._slots, len(self._slots) - 1, self._late.append
-        for text, key in zip(texts, map(_KEY.__and__, map(self._digest, texts)), strict=True):
-            at = key & mask
-            if slots[at]:
-                at = self._place(text, key)
-                if slots[at]:
-                    known.append((count - first + len(known), (slots[at] & _KEY) - 1))
-                    continue
-            count += 1
-            slots[at] = key << 32 | count
-            keep(text)
-        self._begins.extend(accumulate(map(len, self._late[before:]), initial=self._begins.pop()))
+        known = self._add_few(texts) if len(texts) < _FEW else self._add_many(texts)
         if self._begins[-1] - self._begins[self._written] >= _BLOCK_BYTES:
             self._write()
         return known
+
+    def _add_few(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
+        known: list[tuple[int, int]] = []
+        for index, text in enumerate(texts):
+            key = self._digest(text) & _KEY
+            at = self._place(text, key)
+            if self._slots[at]:
+                known.append((index, (self._slots[at] & _KEY) - 1))
+                continue
+            self._slots[at] = key << 32 | len(self) + 1
+            self._late.append(text)
+            self._begins.append(self._begins[-1] + len(text))
+        return known
+
+    def _add_many(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
+        first = len(self)
+
+        def is_it(index: int, number: int) -> bool:
+            return texts[index] == (self.text(number) if number < first else texts[number - first])
+
+        keys = map(_KEY.__and__, map(self._digest, texts))
+        known = _many().add(self._slots, keys, len(texts), first, is_it)
+        is_new = [True] * len(texts)
+        for index in known:
+            is_new[index] = False
+        new = list(compress(texts, is_new))
+        self._late += new
+        self._begins.extend(accumulate(map(len, new), initial=self._begins.pop()))
+        return sorted(known.items())
 
     def find(self, text: bytes) -> int | None:
         """The number of a text, if it has one."""
@@ -105,17 +122,15 @@ class Spool:
         self._late.clear()
 
     def _make_room(self, more: int) -> None:
-        """Keeps the table at most 5/8 full: four times the slots, so that each text moves once or twice in all."""
-        if 8 * (len(self) + more) <= 5 * len(self._slots):
-            return
-        old, size = self._slots, len(self._slots)
+        """Keeps the table at most 5/8 full: four times the slots, so that each number moves once or twice in all."""
+        size = len(self._slots)
         while 8 * (len(self) + more) > 5 * size:
             size *= 4
-        mask = size - 1
-        self._slots = slots = array("Q", bytes(8)) * size
-        for slot in old:
-            if slot:
-                at = slot >> 32 & mask
-                while slots[at]:
-                    at = (at + 1) & mask
-                slots[at] = slot
+        if size > len(self._slots):
+            self._slots = _many().grown(self._slots, size)
+
+
+def _many() -> ModuleType:
+    from seaspider import manydigests  # noqa: PLC0415 - numpy: what few crawls need takes a tenth of a second
+
+    return manydigests
