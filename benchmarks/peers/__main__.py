@@ -1,6 +1,6 @@
 """Seaspider beside its peers: `python -m benchmarks.peers --help`.
 
-Exit codes: 0 no row is below its limit, 1 one is, 2 usage, or the benchmark cannot be run here.
+Exit codes: 0 no row is below its limit, 1 one is, 2 usage, or the benchmark cannot be run here, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,16 +33,39 @@ def some_of(known: Collection[str]) -> Callable[[str], list[str]]:
     return parse
 
 
+def at_least(least: float, kind: Callable[[str], float]) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = -1
+        if not least <= number < inf:
+            raise ArgumentTypeError(f"{text!r} is no number from {least:g}")
+        return number
+
+    return parse
+
+
 def arguments(words: Sequence[str]) -> Namespace:
     parser = ArgumentParser(prog="python -m benchmarks.peers", description="Seaspider beside its peers.")
     add = parser.add_argument
     add("--workloads", type=some_of(WORKLOADS), default=list(WORKLOADS), help=f"of {','.join(WORKLOADS)}")
     add("--peers", type=some_of(FAMILIES), default=list(FAMILIES), help=f"of {','.join(FAMILIES)}")
     add("--orders", type=some_of(ORDERS), default=list(ORDERS), help=f"Seaspider's, of {','.join(ORDERS)}")
-    add("--rounds", type=int, default=3, help="of all crawlers, in another order each (%(default)s)")
-    add("--busy", type=int, default=2, help="more rounds of Seaspider alone, with all cores busy (%(default)s)")
+    add("--rounds", type=at_least(1, int), default=3, help="of all crawlers, in another order each (%(default)s)")
+    add(
+        "--busy",
+        type=at_least(0, int),
+        default=2,
+        help="more rounds of Seaspider alone, with all cores busy (%(default)s)",
+    )
     add("--instructions", action="store_true", help="P7 alone, under callgrind: takes long")
-    add("--scale", type=float, default=1.0, help="smaller workloads, whose figures mean little (%(default)s)")
+    add(
+        "--scale",
+        type=at_least(0.001, float),
+        default=1.0,
+        help="smaller workloads, whose figures mean little (%(default)s)",
+    )
     add("--json", action="store_true", help="the rows and every run, instead of the table")
     return parser.parse_args(words)
 
@@ -85,6 +109,8 @@ def main(words: Sequence[str]) -> int:
     except BenchError as error:
         print(f"benchmarks.peers: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     print(to_json(table_rows, found) if given.json else table(table_rows))
     return int(any(row.verdict.startswith(Verdict.BELOW) for row in table_rows))
 

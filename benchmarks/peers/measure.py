@@ -29,7 +29,7 @@ from benchmarks.peers.workloads import Workload
 
 LONGEST_S = 900
 START_S = 20
-PORTS = range(21_873, 22_873)
+PORTS = range(24_100, 25_100)
 """Below those that the system gives to clients."""
 
 

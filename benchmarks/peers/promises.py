@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from benchmarks.peers.crawlers import OURS, SCRAPY, Crawler
 from benchmarks.peers.rows import Row, Verdict
@@ -21,9 +21,8 @@ def promises(runs: Runs) -> Iterator[Row]:
             if asked := [workload for workload in PACED if runs.of(workload, ours.name, busy=busy)]:
                 yield _paced(runs, asked, ours, busy)
     for ours in OURS:
-        for workload in ORDERED:
-            if runs.ran(workload, ours.name):
-                yield _ordered(runs, workload, ours)
+        if asked := [workload for workload in ORDERED if runs.of(workload, ours.name)]:
+            yield _ordered(runs, asked, ours)
 
 
 def _paced(runs: Runs, workloads: list[str], ours: Crawler, busy: bool) -> Row:
@@ -45,13 +44,26 @@ def _near(runs: list[Run]) -> str:
     return f"{nearer} of {pairs:,}; {sum(s.early for s in sights)}; {max(s.in_flight for s in sights)}"
 
 
-def _ordered(runs: Runs, workload: str, ours: Crawler) -> Row:
-    idle, busy = runs.of(workload, ours.name), runs.of(workload, ours.name, busy=True)
-    orders = {seen(run).order for run in (*idle, *busy)}
-    shown = f"{len(orders)} in {len(idle)} idle and {len(busy)} busy runs"
-    verdict: str = Verdict.STRETCH if len(orders) == 1 else Verdict.BELOW
-    if verdict is Verdict.STRETCH and len(idle) + len(busy) < LEAST_RUNS:
-        verdict = f"{Verdict.OPEN} fewer than {LEAST_RUNS} runs"
-    theirs = runs.of(workload, SCRAPY.name)
-    peers = f"{SCRAPY.name} {len({seen(run).order for run in theirs})} in {len(theirs)}" if theirs else ""
-    return Row("P11", workload, ours.name, "different orders", shown, peers, "", "1", "1", verdict)
+def _ordered(runs: Runs, workloads: list[str], ours: Crawler) -> Row:
+    mine = {name: [*runs.of(name, ours.name), *runs.of(name, ours.name, busy=True)] for name in workloads}
+    verdict: str = Verdict.STRETCH if all(len(_orders(same)) == 1 for same in mine.values()) else Verdict.BELOW
+    if verdict is Verdict.STRETCH and (short := [name for name, same in mine.items() if len(same) < LEAST_RUNS]):
+        verdict = f"{Verdict.OPEN} fewer than {LEAST_RUNS} runs of {', '.join(short)}"
+    theirs = {name: same for name in workloads if (same := runs.of(name, SCRAPY.name))}
+    peers = f"{SCRAPY.name} {_different(theirs)}" if theirs else ""
+    about = "orders / runs, idle and with all cores busy"
+    return Row("P11", ", ".join(workloads), ours.name, about, _different(mine), peers, "", "1", "1", verdict)
+
+
+def _orders(runs: list[Run]) -> set[str]:
+    return {seen(run).order for run in runs}
+
+
+def _different(of: Mapping[str, list[Run]]) -> str:
+    """How many orders in how many runs, as far as they differ from workload to workload."""
+    shown = {name: f"{len(_orders(runs))} / {len(runs)}" for name, runs in of.items()}
+    alike = sorted(set(shown.values()))
+    return ", ".join(
+        f"{value} ({', '.join(name for name in shown if shown[name] == value)})" if len(alike) > 1 else value
+        for value in alike
+    )

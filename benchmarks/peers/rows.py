@@ -28,6 +28,10 @@ class Limit:
     stretch: float
     at_most: bool = False
 
+    def shown(self) -> tuple[str, str]:
+        sign = "≤" if self.at_most else "≥"
+        return f"{sign} {self.must:g}", f"{sign} {self.stretch:g}"
+
     def verdict(self, value: float) -> Verdict:
         sign = -1 if self.at_most else 1
         if sign * value >= sign * self.stretch:
@@ -130,8 +134,7 @@ def _row(figure: Figure, ours: Crawler, runs: Runs) -> Row:
         _shown(figure, mine),
         ", ".join(f"{peer.name} {_shown(figure, values)}" for peer, values in theirs.items()),
         f"{shown:.2f} x {figure.base.name}" if figure.base and shown is not None else "",
-        f"{figure.limit.must:g}",
-        f"{figure.limit.stretch:g}",
+        *(figure.limit.shown() if ours.order in figure.judged else ("", "")),
         _verdict(figure, ours, shown, runs.faults(figure.workload, ours.name)),
     )
 
