@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.peers.crawlers import Crawler
+from benchmarks.peers.measure import free_port, measure
 from benchmarks.peers.promises import promises
 from benchmarks.peers.rows import Limit, Row, Verdict, rows
 from benchmarks.peers.runs import Run, Runs
@@ -195,6 +197,30 @@ def test_one_order_that_differs_is_seen_in_the_row(orders, shown, verdict):
 
 
 # The benchmark itself
+
+ONE = "import sys, urllib.request as r; r.urlopen(next(open(sys.argv[1]))).read()"
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("print('trouble'); raise SystemExit(3)", "exit code 3: trouble"),
+        ("pass", "no request"),
+        (ONE, "9 pages were not asked for"),
+    ],
+    ids=["exit-code", "nothing", "a-part"],
+)
+def test_a_crawl_that_is_not_whole_has_a_fault(tmp_path, code, fault):
+    crawler = Crawler("x", lambda job: [sys.executable, "-c", code, str(job.queue)])
+    workload = WORKLOADS["W1"](0.001)
+    with free_port() as port:
+        workload.write(tmp_path / "queue.txt", port)
+        assert measure(workload, crawler, tmp_path / "queue.txt", port, 0).fault == fault
+
+
+def test_two_benchmarks_have_two_ports():
+    with free_port() as first, free_port() as second:
+        assert first != second
 
 
 def benchmark(*words, timeout_s=60):
