@@ -114,7 +114,7 @@ OURS, SAME, AIOHTTP = "seaspider/round-robin", "scrapy/same-output", "aiohttp"
 
 
 def ran(workload, crawler, turn=0, cpu_s=1.0, busy=False, fault="", **seen):
-    return Run(workload, crawler, turn, busy, 3.0, cpu_s, 90.0, 0.5, replace(SIGHT, **seen), fault)
+    return Run(workload, crawler, turn, busy, 0.1, 3.0, cpu_s, 90.0, 0.5, replace(SIGHT, **seen), fault)
 
 
 def only(found) -> Row:

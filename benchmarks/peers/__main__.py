@@ -111,7 +111,7 @@ def main(words: Sequence[str]) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    print(to_json(table_rows, found) if given.json else table(table_rows))
+    print(to_json(table_rows, found) if given.json else table(table_rows, found))
     return int(any(row.verdict.startswith(Verdict.BELOW) for row in table_rows))
 
 

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from resource import struct_rusage
 from tempfile import TemporaryDirectory
@@ -26,6 +26,7 @@ from benchmarks.peers.origin import SO_BINDTODEVICE
 from benchmarks.peers.runs import Run
 from benchmarks.peers.seen import NS, judge, read
 from benchmarks.peers.workloads import Workload
+from seaspider.loopback import Arrival
 
 LONGEST_S = 900
 START_S = 20
@@ -88,6 +89,7 @@ def running_web(workload: Workload, port: int, folder: Path) -> Iterator[Path]:
 
 def measure(workload: Workload, crawler: Crawler, queue: Path, port: int, turn: int, busy: bool = False) -> Run:
     """`queue` has the workload's lines for that port."""
+    load = os.getloadavg()[0]
     with TemporaryDirectory() as name, ExitStack() as around:
         folder = Path(name)
         (folder / "out").mkdir()
@@ -96,19 +98,22 @@ def measure(workload: Workload, crawler: Crawler, queue: Path, port: int, turn: 
         command = crawler.command(Job(workload, queue, folder / "out"))
         with running_web(workload, port, folder) as log:
             begun_ns = time.monotonic_ns()
-            enough = log if workload.enough else None
-            code, used = ended(command, crawler, folder, enough)
+            code, used = ended(command, crawler, folder, log if workload.enough else None)
             wall_s = (time.monotonic_ns() - begun_ns) / NS
-        fault = _fault(code, workload, folder / "output")
-        what = (workload.name, crawler.name, turn, busy, wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-        if fault or crawler is SORT:
-            return Run(*what, fault=fault)
-        arrivals = read(log)
-        if not arrivals:
-            return Run(*what, fault="no request")
-        seen = judge(arrivals, workload)
-        missing = workload.pages - seen.pages if not workload.enough else 0
-        return Run(*what, (seen.first_ns - begun_ns) / NS, seen, f"{missing} pages were not asked for" * bool(missing))
+        cpu_s, peak_mib = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        run = Run(workload.name, crawler.name, turn, busy, load, wall_s, cpu_s, peak_mib)
+        if fault := _fault(code, workload, folder / "output"):
+            return replace(run, fault=fault)
+        return run if crawler is SORT else _with_sight(run, read(log), begun_ns, workload)
+
+
+def _with_sight(run: Run, arrivals: list[Arrival], begun_ns: int, workload: Workload) -> Run:
+    if not arrivals:
+        return replace(run, fault="no request")
+    seen = judge(arrivals, workload)
+    missing = 0 if workload.enough else workload.pages - seen.pages
+    fault = f"{missing} pages were not asked for" if missing else ""
+    return replace(run, start_s=(seen.first_ns - begun_ns) / NS, seen=seen, fault=fault)
 
 
 def ended(command: list[str], crawler: Crawler, folder: Path, enough: Path | None = None) -> tuple[int, struct_rusage]:

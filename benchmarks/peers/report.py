@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
+from statistics import median
 from typing import Any
 
 import seaspider
@@ -31,10 +33,14 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: int(row.row[1:]))
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[Row], runs: Sequence[Run]) -> str:
+    """With what was compared, and how much else the machine had to do."""
+    words = ", ".join(f"{name} {number}" for name, number in versions().items())
+    load = f"; load average before a crawl: {median(run.load for run in runs):.1f} (median)" if runs else ""
     head = [field.name for field in fields(Row)]
-    lines = [" | ".join(str(getattr(row, name)) or " " for name in head) for row in in_order(rows)]
-    return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {line} |" for line in lines)])
+    cells = [" | ".join(str(getattr(row, name)) or " " for name in head) for row in in_order(rows)]
+    lines = [f"{words}; {os.cpu_count()} cores{load}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    return "\n".join([*lines, *(f"| {row} |" for row in cells)])
 
 
 def line(run: Run) -> str:

@@ -10,12 +10,14 @@ from benchmarks.peers.seen import Seen
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One crawl. `start_s`: until the first request. `fault`: why it is not whole."""
+    """One crawl. `load`: the machine's load average before it. `start_s`: until the first request. `fault`: why it is
+    not whole."""
 
     workload: str
     crawler: str
     round: int
     busy: bool
+    load: float
     wall_s: float
     cpu_s: float
     peak_mib: float
