@@ -2,25 +2,24 @@
 
     python -m benchmarks.queue [LINES [ROUNDS]]
 
-The queue is made here: a hundredth as many hosts as lines, each tenth line a duplicate, as the same text or as another
-spelling of it, and an escape in each. Three things are done with it in each round, in another order each time: the file
-is sorted (`LC_ALL=C sort -u`); it is crawled into a new store; it is crawled into a store that has a final record of
-each URL but one. A crawl is killed when it has written its first claim; all hosts are closed ports of 127.0.0.0/8. The
-store of the last is made here, too, with the lines that a crawl writes. Times are taken from the start of each process,
-peak RSS is what the system tells of it when it has ended.
+The queue is that of benchmarks.peers: a hundredth as many hosts as lines, each tenth line a duplicate, as the same text
+or as another spelling of it, and an escape in each. Three things are done with it in each round, in another order each
+time: the file is sorted (`LC_ALL=C sort -u`); it is crawled into a new store; it is crawled into a store that has a
+final record of each URL but one. A crawl is killed when it has written its first claim; all hosts are closed ports of
+127.0.0.0/8. The store of the last is made here, too, with the lines that a crawl writes. Times are taken from the start
+of each process, peak RSS is what the system tells of it when it has ended.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,6 +27,7 @@ from shutil import rmtree
 from statistics import median
 
 import seaspider
+from benchmarks.peers.workloads import WORKLOADS
 from seaspider.core.plainurls import Origins
 from seaspider.core.records import STORED, File, to_line
 from seaspider.core.urls import normalise
@@ -53,32 +53,8 @@ class Measured:
     peak_mib: float
 
 
-def queue(lines: int) -> Iterator[str]:
-    """The lines of the queue, the same each time."""
-    chance = random.Random(11)  # noqa: S311 - the same each time
-    hosts = max(10, lines // 100)
-    seen: list[tuple[str, str]] = []
-    for number in range(lines):
-        if seen and number % 10 == 9:
-            yield _again(*seen[chance.randrange(len(seen))], chance.randrange(4))
-            continue
-        host = chance.randrange(hosts)
-        origin = f"http://127.{1 + (host >> 16)}.{host >> 8 & 255}.{host & 255}:{PORT}"
-        page = f"/p/section{chance.randrange(50)}/article-{number}-%7euser/index.html"
-        page += f"?id={number}&lang=en&page={chance.randrange(20)}" if number % 3 == 0 else ""
-        if len(seen) < 1_000_000:
-            seen.append((origin, page))
-        yield f"{origin}{page}\n"
-
-
-def _again(origin: str, page: str, how: int) -> str:
-    spellings = (f"{origin}{page}", f"{origin}{page}#part", f"HTTP{origin[4:]}{page}", f"{origin}/x/..{page}")
-    return f"{spellings[how]}\n"
-
-
 def make(lines: int, path: Path, folder: Path) -> None:
-    with path.open("w") as file:
-        file.writelines(queue(lines))
+    WORKLOADS["W5"](lines / LINES).write(path, PORT)
     make_store(path, folder)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -250,6 +251,16 @@ def test_a_small_benchmark_from_its_start_to_its_table():
     assert (runs[OURS]["seen"]["order"], runs[OURS]["seen"]["breadth"]) == (order, 1000)
     assert [row["row"] for row in found["rows"]] == ["P5", "P6", "P11"]
     assert ended.returncode == int(found["rows"][0]["verdict"] == Verdict.BELOW)
+
+
+def test_an_interruption_shows_what_was_run_until_then():
+    words = ("--workloads", "W0,W2i", "--orders", "round-robin", "--peers", "pycurl", "--rounds", "1", "--json")
+    command = [sys.executable, "-m", "benchmarks.peers", *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline().startswith("W0 0 seaspider/round-robin: 2 requests in ")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert (process.returncode, [run["workload"] for run in json.loads(out)["runs"]][:1]) == (130, ["W0"])
 
 
 @pytest.mark.parametrize(

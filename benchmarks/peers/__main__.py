@@ -17,7 +17,7 @@ from benchmarks.peers.crawlers import AIOHTTP, BESIDE, FAMILIES, OURS, SCRAPY_SA
 from benchmarks.peers.measure import BenchError, free_port, measure
 from benchmarks.peers.promises import ORDERED, promises
 from benchmarks.peers.report import line, table, to_json
-from benchmarks.peers.rows import Verdict, rows
+from benchmarks.peers.rows import Row, Verdict, rows
 from benchmarks.peers.runs import Run, Runs
 from benchmarks.peers.workloads import WORKLOADS
 from seaspider.config import ORDERS
@@ -99,20 +99,23 @@ def told(run: Run) -> Run:
 def main(words: Sequence[str]) -> int:
     given = arguments(words)
     found: list[Run] = []
+    instructed: list[Row] = []
+    interrupted = False
     try:
         with free_port() as port, TemporaryDirectory() as folder:
             if given.instructions:
-                table_rows = instructions.rows(chosen(given, (OURS[0], SCRAPY_SAME, AIOHTTP)), port)
+                instructed = instructions.rows(chosen(given, (OURS[0], SCRAPY_SAME, AIOHTTP)), port)
             else:
-                found = list(runs(given, port, Path(folder)))
-                table_rows = [*promises(Runs(found)), *rows(Runs(found))]
+                for run in runs(given, port, Path(folder)):
+                    found.append(run)
     except BenchError as error:
         print(f"benchmarks.peers: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        return 130
-    print(to_json(table_rows, found) if given.json else table(table_rows, found))
-    return int(any(row.verdict.startswith(Verdict.BELOW) for row in table_rows))
+        interrupted = True  # what was found until then is shown
+    shown = [*instructed, *promises(Runs(found)), *rows(Runs(found))]
+    print(to_json(shown, found) if given.json else table(shown, found))
+    return 130 if interrupted else int(any(row.verdict.startswith(Verdict.BELOW) for row in shown))
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Workload:
 
 
 def address(number: int) -> str:
-    return f"127.0.{1 + number // 250}.{1 + number % 250}"
+    return f"127.{number // 62_500}.{1 + number // 250 % 250}.{1 + number % 250}"
 
 
 def _mixed(
@@ -141,7 +141,8 @@ def shared_address(scale: float) -> Workload:
 
 
 def big_queue(scale: float) -> Workload:
-    lines, hosts = int(1_000_000 * scale), max(10, int(10_000 * scale))
+    lines = round(1_000_000 * scale)
+    hosts = max(10, lines // 100)
     about, profile = f"{lines:,} lines over {hosts:,} hosts, to the first requests", Profile(size=4096, links=0)
     spread, pages = _hosts(hosts, 1), lines - lines // 10
     return Workload("W5", about, 0, lambda port: _long(lines, hosts, port), spread, pages, profile, enough=20)
