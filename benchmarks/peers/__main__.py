@@ -80,20 +80,15 @@ def runs(given: Namespace, port: int, folder: Path) -> Iterator[Run]:
         for turn in range(given.rounds):
             first = turn % len(crawlers)
             for crawler in crawlers[first:] + crawlers[:first]:
-                yield told(measure(workload, crawler, queue, port, turn))
+                yield measure(workload, crawler, queue, port, turn)
         for turn in range(given.busy if name in ORDERED else 0):
             for crawler in ours:
-                yield told(measure(workload, crawler, queue, port, turn, busy=True))
+                yield measure(workload, crawler, queue, port, turn, busy=True)
 
 
 def chosen(given: Namespace, crawlers: Collection[Crawler]) -> list[Crawler]:
     wanted = {*given.orders, *given.peers}
     return [each for each in crawlers if (each.order or each.family) in wanted and each.installed]
-
-
-def told(run: Run) -> Run:
-    print(line(run), file=sys.stderr, flush=True)
-    return run
 
 
 def main(words: Sequence[str]) -> int:
@@ -108,6 +103,7 @@ def main(words: Sequence[str]) -> int:
             else:
                 for run in runs(given, port, Path(folder)):
                     found.append(run)
+                    print(line(run), file=sys.stderr, flush=True)
     except BenchError as error:
         print(f"benchmarks.peers: {error}", file=sys.stderr)
         return 2
