@@ -3,8 +3,8 @@
 Decides the order within a host: next hops and further attempts before new URLs, first come first served; a task of an
 origin that is *held* (its robots.txt is on the way) stays where it is until the origin is released. And keeps, for any
 order of hosts, when each is due on a *logical clock*, which advances only by the pauses that answers caused: no clock
-is read, so the same queue and the same answers give the same order. Which of the due hosts is next: order and
-longestidle. Never sleeps, never asks what a task means.
+is read, so the same queue and the same answers give the same order. Which of the due hosts is next: order,
+longestidle and mostremaining. Never sleeps, never asks what a task means.
 """
 
 from __future__ import annotations
@@ -156,16 +156,16 @@ class HostOrder(ABC, Generic[T]):
     def push(self, host: str, origin: str, task: T, *, goes_on: bool = False) -> None:
         """Queues a task of `origin` at `host`; `goes_on`: a next hop or another attempt, before new URLs."""
         self._pushed += 1
-        self.pending += 1
         self._queues.setdefault(host, HostQueue()).push(origin, task, self._pushed, goes_on=goes_on)
+        self._counted(host, 1)
         self._schedule(host)
 
     def push_all(self, host: str, origin: str, source: Source[T]) -> None:
         """Queues new tasks of an origin that has none yet. The arrival numbers of all sources are one count, from 1,
         and what is pushed afterwards comes after them; all sources come before the first turn."""
         self._pushed = max(self._pushed, source.last)
-        self.pending += len(source)
         self._queues.setdefault(host, HostQueue()).push_all(origin, source)
+        self._counted(host, len(source))
         self._schedule(host)
 
     def waiting(self) -> Iterator[tuple[str, int]]:
@@ -176,8 +176,8 @@ class HostOrder(ABC, Generic[T]):
 
     def put_back(self, host: str, origin: str, task: T) -> None:
         """Puts the task that `next()` gave last at the head of its origin again."""
-        self.pending += 1
         self._queues[host].put_back(origin, task)
+        self._counted(host, 1)
 
     def hold(self, host: str, origin: str) -> None:
         """From now on no task of the origin, which is of the host whose turn it is, gets a turn."""
@@ -196,7 +196,7 @@ class HostOrder(ABC, Generic[T]):
                 return None
             task = self._queues[self._turn_of].pop()
             if task is not None:
-                self.pending -= 1
+                self._counted(self._turn_of, -1)
                 return task
             self._place.pop(self._turn_of, None)
             self._turn_of = None
@@ -220,6 +220,10 @@ class HostOrder(ABC, Generic[T]):
         """All tasks that still wait, by host."""
         for host in sorted(self._queues):
             yield from self._queues[host]
+
+    def _counted(self, host: str, tasks: int) -> None:
+        """So many more tasks wait at the host."""
+        self.pending += tasks
 
     @abstractmethod
     def _next_host(self) -> str | None:

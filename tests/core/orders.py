@@ -1,4 +1,4 @@
-"""What the tests of the two orders share: scripts of turns, and orders that are slow and obvious."""
+"""What the tests of the orders share: scripts of turns, and orders that are slow and obvious."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -194,6 +194,39 @@ class SlowIdle(Slow):
         states = [governor.HostState(self.last.get(host), backoff_until_ns=1000 * self.due(host)) for host in hosts]
         index = governor.longest_idle(states, 0, 1000 * self.clock_ns + 999)
         return None if index is None else hosts[index]
+
+
+@dataclass
+class SlowRemaining(Slow):
+    """The most remaining first, by looking at every task of every host."""
+
+    answer_ns: int = 1
+    first_pause_ns: int = 2
+    pauses_ns: dict[str, int] = field(default_factory=dict)
+    been_asked: set[str] = field(default_factory=set)
+
+    def asked(self, host: str) -> None:
+        self.been_asked.add(host)
+        self.clock_ns += self.answer_ns
+
+    def settled(self, host: str, address: str, host_pause_ns: int, address_pause_ns: int) -> None:
+        super().settled(host, address, host_pause_ns, address_pause_ns)
+        self.pauses_ns |= {host: host_pause_ns, "ip:" + address: address_pause_ns}
+
+    def left(self, host: str) -> tuple[bool, int, int, str]:
+        """Sorts the host with the most left first."""
+        address = self.address.get(host)
+        own = sum(task[2] == host for task in self.tasks) - 1
+        own *= self.pauses_ns.get(host, self.first_pause_ns)
+        shared = own
+        if address is not None:
+            shared = sum(self.address.get(task[2]) == address for task in self.tasks) - 1
+            shared *= self.pauses_ns["ip:" + address]
+        return host in self.been_asked, -max(own, shared), -own, host
+
+    def next_host(self) -> str | None:
+        due = [host for host in self.hosts() if self.due(host) <= self.clock_ns]
+        return min(due, key=self.left, default=None)
 
 
 # Scripts
