@@ -14,12 +14,11 @@ from scrapy.settings import BaseSettings
 from seaspider import history, queuecheck
 from seaspider.arguments import Arguments
 from seaspider.clock import Clock, SystemClock
-from seaspider.config import LONGEST_IDLE, Config
-from seaspider.core.frontier import Frontier, FrontierPolicy, RobotsTurn
+from seaspider.config import Config
+from seaspider.core.frontier import Frontier, FrontierPolicy
 from seaspider.core.governor import BackoffPolicy, backoff_ns
 from seaspider.core.hostqueue import HostOrder
-from seaspider.core.longestidle import LongestIdle
-from seaspider.core.order import RoundRobin
+from seaspider.core.orders import OrderName, new_order
 from seaspider.core.queue import Entry, QueueError
 from seaspider.core.records import File, Outcome
 from seaspider.core.robotsbook import RobotsBook
@@ -252,9 +251,9 @@ def next_run(config: Config, store: FolderStore, world: World) -> Run:
     return Run(config, store, past.runs + 1, book, past, world)
 
 
-def order_of(config: Config) -> HostOrder[Visit | RobotsTurn]:
+def order_of(config: Config) -> HostOrder[Any]:
     """Whose turn is next, by the settings."""
-    return LongestIdle() if config.order == LONGEST_IDLE else RoundRobin()
+    return new_order(OrderName(config.order), ns_from_s(config.expected_answer_s), ns_from_s(config.interval_s))
 
 
 def robots_policy(config: Config) -> RobotsPolicy:

@@ -16,13 +16,11 @@ from scrapy.settings import BaseSettings
 from seaspider import guard, history, queuecheck
 from seaspider.clock import SystemClock
 from seaspider.commands import edge
-from seaspider.config import LONGEST_IDLE, Config
+from seaspider.config import Config
 from seaspider.core.addresses import SpecialAddressError, choose
 from seaspider.core.forecast import Ask, Forecast
 from seaspider.core.frontier import Frontier
 from seaspider.core.hostqueue import HostOrder
-from seaspider.core.longestidle import LongestIdle
-from seaspider.core.order import RoundRobin
 from seaspider.core.queue import Entry, Fate, QueueError, Skipped
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook
@@ -107,7 +105,7 @@ def make_plan(settings: BaseSettings, queue: str, folder: Path, turns: int) -> P
         file = QueueFile(queue, past.done.__contains__, copy)
         rejects, followed = _add_up(file, past, forecast)
     gate = config.gate
-    asks: HostOrder[Ask] = LongestIdle() if config.order == LONGEST_IDLE else RoundRobin()
+    asks: HostOrder[Ask] = order_of(config)
     return Plan(
         queue=queue,
         store=str(folder),

@@ -19,7 +19,7 @@ from seaspider.replay.givenqueue import GivenQueue
 from seaspider.replay.recordedqueue import recorded_queue
 from seaspider.replay.reel import LINES, Reel
 from seaspider.replay.replaystore import ReplayStore, take_over
-from seaspider.replay.standins import with_stand_ins
+from seaspider.replay.standins import fill_up, with_stand_ins
 from seaspider.replay.tape import Tape
 from seaspider.replay.world import TapeClock, as_it_was
 from seaspider.run import Run, frontier_policy, next_run
@@ -120,6 +120,7 @@ class Replayer:
             prepared = _Prepared(tape, run)
             run.halted = prepared.halted
             run.load(self._queue_of(info, run))
+            fill_up(run, info)
         except BaseException:
             store.close()
             raise

@@ -11,12 +11,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from seaspider.core.links import LinkReason
+from seaspider.core.orders import OrderName
 from seaspider.core.queue import Entry, Skipped
 from seaspider.core.records import File
 from seaspider.core.urls import Url, normalise
+from seaspider.core.visits import Visit
+from seaspider.journal import Row
 from seaspider.replay.found import url_of
 from seaspider.replay.recordedqueue import RecordedQueue
 from seaspider.replay.reel import whole
+from seaspider.run import Run
 from seaspider.verify.evidence import Evidence, RunInfo
 
 _NO_LINE = 0
@@ -34,6 +38,23 @@ def with_stand_ins(queue: RecordedQueue, evidence: Evidence, run: RunInfo) -> Re
     linked = _linked(evidence, {line.url.text for line in queue.lines if isinstance(line, Entry)})
     lines += [Entry(_NO_LINE, url) for url in linked]
     return replace(queue, lines=tuple(lines), missing=max(0, queue.missing - len(begun) - len(linked)))
+
+
+def fill_up(run: Run, info: RunInfo) -> None:
+    """Puts into the frontier what waited besides, if the order depends on how much that was. Nothing of it had a turn.
+
+    Raises StoreError.
+    """
+    if not OrderName(run.config.order).counts_tasks:
+        return
+    known, waiting = dict(run.frontier.waiting()), Row(info.start.place, info.start.get("waiting", dict))
+    more = {host: waiting.get(host, int) - known.get(host, 0) for host in sorted(waiting.record)}
+    if not any(missing > 0 for missing in more.values()):
+        return
+    origins = {visit.url.host: visit.url.origin for visit in run.frontier.unfinished()}
+    for host, missing in more.items():
+        for number in range(missing):
+            run.frontier.add(Visit(normalise(f"{origins.get(host, f'http://{host}')}/.not-recorded-too-{number}")))
 
 
 def _is_after(line: Entry | Skipped, origin: str, visit: int, numbers: dict[str, int]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from seaspider.config import ORDERS
 from seaspider.core.links import LinkReason
 from seaspider.core.records import File
 from seaspider.loopback import Answer, Fault, LoopbackWeb
@@ -79,7 +80,6 @@ QUEUE = (
     *("c.test/broken", "a.test/7", "f.test/1", "b-too.test/later", "b-too.test/9"),
 )
 SETTINGS = {"SEASPIDER_INTERVAL": 0.01, "SEASPIDER_BACKOFF_BASE": 0.01, "SEASPIDER_BACKOFF_CAP": 1}
-ORDERS = ("round-robin", "longest-idle")
 
 # Writes down to which file each line went.
 WRITING_ORDER = """
