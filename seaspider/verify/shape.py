@@ -12,7 +12,8 @@ from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.journal import Row
 
-# A word for each kind; with a question mark it may be null, with a star it may be missing. `number` is what JSON writes with a point.
+# A word for each kind; with a question mark it may be null, with a star it may be missing. `number` is what JSON writes
+# with a point.
 _TYPES: Final[Mapping[str, type]] = {
     "int": int,
     "number": float,
