@@ -157,7 +157,7 @@ class HostOrder(ABC, Generic[T]):
         """Queues a task of `origin` at `host`; `goes_on`: a next hop or another attempt, before new URLs."""
         self._pushed += 1
         self._queues.setdefault(host, HostQueue()).push(origin, task, self._pushed, goes_on=goes_on)
-        self._counted(host, 1)
+        self._waits(host, 1)
         self._schedule(host)
 
     def push_all(self, host: str, origin: str, source: Source[T]) -> None:
@@ -165,7 +165,7 @@ class HostOrder(ABC, Generic[T]):
         and what is pushed afterwards comes after them; all sources come before the first turn."""
         self._pushed = max(self._pushed, source.last)
         self._queues.setdefault(host, HostQueue()).push_all(origin, source)
-        self._counted(host, len(source))
+        self._waits(host, len(source))
         self._schedule(host)
 
     def waiting(self) -> Iterator[tuple[str, int]]:
@@ -177,7 +177,7 @@ class HostOrder(ABC, Generic[T]):
     def put_back(self, host: str, origin: str, task: T) -> None:
         """Puts the task that `next()` gave last at the head of its origin again."""
         self._queues[host].put_back(origin, task)
-        self._counted(host, 1)
+        self._waits(host, 1)
 
     def hold(self, host: str, origin: str) -> None:
         """From now on no task of the origin, which is of the host whose turn it is, gets a turn."""
@@ -196,7 +196,7 @@ class HostOrder(ABC, Generic[T]):
                 return None
             task = self._queues[self._turn_of].pop()
             if task is not None:
-                self._counted(self._turn_of, -1)
+                self._waits(self._turn_of, -1)
                 return task
             self._place.pop(self._turn_of, None)
             self._turn_of = None
@@ -221,9 +221,13 @@ class HostOrder(ABC, Generic[T]):
         for host in sorted(self._queues):
             yield from self._queues[host]
 
-    def _counted(self, host: str, tasks: int) -> None:
+    def _waits(self, host: str, tasks: int) -> None:
         """So many more tasks wait at the host."""
         self.pending += tasks
+        self._counted(host, tasks)
+
+    def _counted(self, host: str, tasks: int) -> None:
+        """So many more tasks wait at the host now."""
 
     @abstractmethod
     def _next_host(self) -> str | None:

@@ -60,7 +60,6 @@ class MostRemaining(HostOrder[T]):
         self._offer(after)
 
     def _counted(self, host: str, tasks: int) -> None:
-        super()._counted(host, tasks)
         where = self._where(host)
         self._tasks[host] = self._tasks.get(host, 0) + tasks
         self._sums[where] = self._sums.get(where, 0) + tasks
