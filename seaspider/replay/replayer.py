@@ -10,7 +10,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 
 from seaspider import queuefile
 from seaspider.core.answers import put_off
-from seaspider.core.queue import QueueError
+from seaspider.core.queue import Entry, QueueError
 from seaspider.errors import Shortage
 from seaspider.queuefile import Queue, QueueFile
 from seaspider.replay import made
@@ -138,7 +138,11 @@ class Replayer:
         if _is_still(queue.path, queue.sha256):
             return QueueFile(queue.path, done)
         # What else never had a turn had no part in anything but the count of what is left; nearly always.
-        queue = with_stand_ins(queue, self._old, info)
+        listed = {line.url.text for line in queue if isinstance(line, Entry)}
+        followed = [
+            url for url in (link.url for link in run.past.followed) if not (url.text in listed or done(url.text))
+        ]
+        queue = with_stand_ins(queue, self._old, info, followed)
         self.incomplete += (info.number,)
         run.tally.lines.added += queue.missing
         self.unknown += queue.missing
