@@ -14,6 +14,7 @@ import pytest
 from seaspider.config import ORDERS
 from seaspider.core.links import LinkReason
 from seaspider.core.records import File
+from seaspider.errors import StoreError
 from seaspider.loopback import Answer, Fault, LoopbackWeb
 from seaspider.loopback.answers import Headers
 from seaspider.verify.evidence import Evidence
@@ -423,7 +424,7 @@ def test_the_place_and_whose_turn_it_was_are_named(good: Good, tampering: Tamper
     )
 
 
-def test_how_much_waited_at_the_start_may_not_be_another(tampering: Tampering) -> None:
+def test_how_much_waited_at_the_start_may_not_be_another(good: Good, tampering: Tampering) -> None:
     """Only where the order depends on it is it there. Without it nothing would tell what a killed run left over."""
     manifest = rows(tampering.store, File.MANIFEST)
     waiting = manifest[0].get("waiting")
@@ -439,6 +440,11 @@ def test_how_much_waited_at_the_start_may_not_be_another(tampering: Tampering) -
                 assert tampering.with_(File.MANIFEST, [changed, *manifest[1:]]) == (
                     f"manifest.jsonl:1: {waiting[host] + by} URLs waited at {host}, but {waiting[host]} came"
                 )
+        for spoilt in ({}, {"waiting": None}, {"waiting": {"a.test": "3"}}):
+            kept = {key: value for key, value in manifest[0].items() if key != "waiting"}
+            with pytest.raises(StoreError, match=r"manifest\.jsonl:1: "):
+                tampering.with_(File.MANIFEST, [{**kept, **spoilt}, *manifest[1:]])
+            (tampering.store / File.MANIFEST).write_bytes((good.store / File.MANIFEST).read_bytes())
 
 
 def test_twin_without_what_waited_a_killed_run_is_taken_for_another(
