@@ -2,9 +2,9 @@
 
 Decides the order within a host: next hops and further attempts before new URLs, first come first served; a task of an
 origin that is *held* (its robots.txt is on the way) stays where it is until the origin is released. And keeps, for any
-order of hosts, when each is due on a *logical clock*, which advances by the pauses that answers caused (in mostremaining
-by a fixed time a turn, too): no clock is read, so the same queue and the same answers give the same order. Which of the
-due hosts is next: order, longestidle, mostremaining. Never sleeps, never asks what a task means.
+order of hosts, when each is due on a *logical clock*, which advances by the pauses that answers caused (and, in
+mostremaining, by a fixed time a turn): no clock is read, so the same queue and the same answers give the same order.
+Which of the due hosts is next: order, longestidle, mostremaining. Never sleeps, never asks what a task means.
 """
 
 from __future__ import annotations
