@@ -1,8 +1,9 @@
 """Many lines at once: the URLs that are plainly written, normalised by the block; the rest one by one.
 
 Decides nothing that `urls.normalise` does not: a line is plain if its scheme and authority were normalised before and
-came out as they are written (letter case aside), and all that is done to the rest is to drop the fragment and to spell
-its escapes. Any other line goes through `normalise`. The same answers, at a small part of the time.
+came out as they are written (letter case aside), and all that is done to the rest is to drop the fragment, to spell
+escapes and to remove dot segments. Any other line goes through `normalise`. The same answers, at a small part of the
+time.
 """
 
 from __future__ import annotations
@@ -89,14 +90,29 @@ def plain(block: bytes, origins: Origins) -> tuple[list[int | None], list[bytes]
     if not escapes <= _EASY_ESCAPES:
         targets = [target if _EASILY_ESCAPED.fullmatch(target) else b"" for target in targets]
     for line in _having(b"/.", block):
-        # A dot segment, perhaps, or a file whose name begins with a dot.
-        targets[line] = b""
+        if targets[line]:
+            targets[line] = _without_dot_segments(targets[line])
     numbers = origins.written(prefixes)
     at = -1
     for _ in range(targets.count(b"")):
         at = targets.index(b"", at + 1)
         numbers[at] = None
     return numbers, list(map(add, prefixes, targets))
+
+
+def _without_dot_segments(target: bytes) -> bytes:
+    """A target that has no escaped dots (WHATWG URL Standard, path state)."""
+    path, mark, query = target.partition(b"?")
+    kept: list[bytes] = []
+    _, *segments = path.split(b"/")
+    for segment in segments:
+        if segment == b"..":
+            del kept[-1:]
+        elif segment != b".":
+            kept.append(segment)
+    if segments[-1] in (b".", b".."):
+        kept.append(b"")
+    return b"/" + b"/".join(kept) + mark + query
 
 
 def _having(what: bytes, block: bytes) -> Iterator[int]:

@@ -19,6 +19,8 @@ PLAIN = {
     "fragment": (b"http://h.test/a#b", b"http://h.test/a"),
     "escapes": (b"http://h.test/%7eb/%c3%9f?%2f", b"http://h.test/~b/%C3%9F?%2F"),
     "capitals": (b"HTTP://H.test/A", b"http://h.test/A"),
+    "dot-segments": (b"http://h.test/x/../a/./b/..?c/../d", b"http://h.test/a/?c/../d"),
+    "dot-segments-of-none": (b"http://h.test/../..//../.a/.", b"http://h.test/.a/"),
     "punycode": (b"http://xn--fa-hia.test/", b"http://xn--fa-hia.test/"),
 }
 OTHER = {
@@ -32,7 +34,6 @@ OTHER = {
     "port-0": b"http://h.test:0/",
     "leading-zero": b"http://h.test:080/",
     "user": b"http://a@h.test/",
-    "dot-segment": b"http://h.test/a/../b",
     "escaped-dot-segment": b"http://h.test/a/%2e%2E/b",
     "escaped-letter": b"http://h.test/%61",
     "stray-percent": b"http://h.test/%%7e",
@@ -112,6 +113,7 @@ URL = st.builds("{}://{}/{}".format, st.sampled_from(["http", "https", "HTTP"]),
 
 @given(st.lists(st.one_of(LINE, URL, LINE.map("http://h.test/{}".format)), min_size=1, max_size=6))
 @example(["http://h.test/%%7e", "http://h.test/%7e"])
+@example(["http://h.test/a/.%2e/b", "http://h.test/a/../b", "http://h.test/a/%2E%7e/../b", "http://h.test/./%2e#/../"])
 @example(["http://h.test/%2%7e", "http://h.test/%7e"])
 @settings(THOROUGH, max_examples=600)
 def test_a_block_is_as_its_lines(lines):
