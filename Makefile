@@ -1,9 +1,9 @@
-# Both targets work from nothing: they create .venv and install what they need.
+# All targets work from nothing: they create .venv and install what they need.
 PYTHON ?= python3
 BIN := .venv/bin
 # Long runs whose times are looked at: nothing else runs meanwhile.
 PACED := tests/test_governor_soak.py tests/test_ledger_processes.py tests/test_longest_idle.py
-.PHONY: demo test soak lint clean
+.PHONY: demo test soak bench lint clean
 
 demo: .venv/installed
 	$(BIN)/scrapy demo
@@ -15,6 +15,10 @@ soak: .venv/installed
 	$(BIN)/python -m pytest -m soak $(PACED)
 	$(BIN)/python -m pytest -m soak -n 2 --dist loadfile $(PACED:%=--ignore %)
 
+# BENCH: options of benchmarks.peers, such as BENCH='--workloads W1 --rounds 5'
+bench: .venv/bench
+	$(BIN)/python -m benchmarks.peers $(BENCH)
+
 lint: .venv/linters
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -24,6 +28,10 @@ lint: .venv/linters
 	$(PYTHON) -c 'import sys; sys.exit("Seaspider needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/bench: .venv/installed benchmarks/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@touch $@
 
 .venv/linters: .venv/installed requirements-dev.txt

@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 from seaspider import __version__
 from seaspider.core.addresses import Network, parse_networks
 from seaspider.core.links import FollowMode
+from seaspider.core.orders import OrderName
 from seaspider.core.robotsagents import is_product_token
 from seaspider.core.verdict import GatePolicy
 from seaspider.errors import SettingError
@@ -23,8 +24,7 @@ from seaspider.settingreader import SettingReader
 from seaspider.sqliteledger import default_path
 
 FOLLOW_MODES: Final = tuple(map(str, FollowMode))
-LONGEST_IDLE: Final = "longest-idle"
-ORDERS: Final = ("round-robin", LONGEST_IDLE)
+ORDERS: Final = tuple(map(str, OrderName))
 
 # Every SEASPIDER_* setting with its default; README's table is kept equal to it by a test.
 DEFAULTS: Final[dict[str, Any]] = {
@@ -45,6 +45,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "SEASPIDER_MAX_DEPTH": 1,
     "SEASPIDER_MAX_PAGES": 1000,
     "SEASPIDER_ORDER": "round-robin",
+    "SEASPIDER_EXPECTED_ANSWER": 0.3,
     "SEASPIDER_HOST_BUDGET": 0,
     "SEASPIDER_GATE_MIN_HOSTS": 0,
     "SEASPIDER_GATE_MAX_PER_HOST": 0,
@@ -91,6 +92,8 @@ class Config:
     dns_timeout_s: float
     retry_failed: bool = False
     """`-a retry=failed`: URLs that failed are taken up again."""
+    expected_answer_s: float = DEFAULTS["SEASPIDER_EXPECTED_ANSWER"]
+    """How long an answer is taken to last, where the order needs it."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -129,6 +132,7 @@ class Config:
             max_body_bytes=read.count("DOWNLOAD_MAXSIZE", least=1),
             max_redirects=read.count("REDIRECT_MAX_TIMES"),
             dns_timeout_s=read.seconds("DNS_TIMEOUT", above=0),
+            expected_answer_s=read.seconds("SEASPIDER_EXPECTED_ANSWER"),
         )
 
     @classmethod

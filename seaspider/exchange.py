@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+from ssl import SSLContext
 from typing import Protocol
 
 from seaspider import http1
@@ -28,8 +30,12 @@ class HttpExchange:
     """Over HTTP/1.1, one connection each."""
 
     def __init__(self, config: Config) -> None:
-        self._tls = http1.client_context()
         self._limits = http1.Limits(timeout_s=config.timeout_s, body_bytes=config.max_body_bytes)
+
+    @cached_property
+    def _tls(self) -> SSLContext:
+        # Reading the trust store takes a while, and not every crawl meets https.
+        return http1.client_context()
 
     async def ask(self, permit: Permit, ip: str, octets: bytes, before_send: Callable[[], None]) -> Asked:
         """See Exchange."""

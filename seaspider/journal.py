@@ -25,6 +25,7 @@ from seaspider.errors import StoreError
 T = TypeVar("T")
 
 _BLOCK_BYTES = 65_536
+_READ_BYTES = 1 << 20
 _SHOWN_BYTES = 80
 _SHOWN_CHARS = 500
 _BEGINNING = to_line({}).rstrip(b"}\n")  # of every line: {"v":1
@@ -143,6 +144,29 @@ def read(path: Path) -> Iterator[Row]:
         return
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """The lines of a journal file by the block, as read() has them, each block without its last line feed."""
+    tail = b""
+    try:
+        with opened(path) as file:
+            while block := file.read(_READ_BYTES):
+                whole, line_feed, rest = block.rpartition(b"\n")
+                if line_feed:
+                    yield tail + whole
+                    tail = rest
+                else:
+                    tail += rest
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+
+
+def row(path: Path, number: int, line: bytes) -> Row:
+    """One line of a block. Raises StoreError."""
+    return _row(f"{path}:{number}", line)
 
 
 def last(path: Path) -> Row | None:

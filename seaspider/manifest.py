@@ -10,6 +10,7 @@ from typing import Any
 from scrapy.statscollectors import StatsCollector
 
 from seaspider import __version__
+from seaspider.core.orders import OrderName
 from seaspider.core.records import File
 from seaspider.core.times import rfc3339_ms
 from seaspider.core.verdict import table
@@ -47,6 +48,8 @@ def start(run: Run) -> None:
             "queue": run.queue.path,
             "queue_sha256": run.queue.sha256,
             "settings": run.config.to_record(),
+            # Of a run that is cut short, nothing else tells how much more there was.
+            **({"waiting": dict(run.frontier.waiting())} if OrderName(run.config.order).counts_tasks else {}),
         },
     )
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from seaspider.core.forecast import ASSUMED, Forecast, HostPlan, PlannedTurn
+from seaspider.core.orders import OrderName
 from seaspider.core.queue import Counts, Skipped
 from seaspider.core.times import NS_PER_S
 from seaspider.core.verdict import GatePolicy, Verdict
@@ -38,10 +39,16 @@ class Plan:
     verdict: Verdict
 
     @property
+    def answers_count(self) -> bool:
+        """Whether the order has a time that answers are taken to last."""
+        return OrderName(self.order) is OrderName.MOST_REMAINING
+
+    @property
     def assumed(self) -> tuple[str, ...]:
         """What the numbers stand on."""
         follows = ("no links are followed, although SEASPIDER_FOLLOW says so",) if self.follow != "off" else ()
-        return (*ASSUMED, *follows)
+        lasting = ("in the turns below, each answer takes SEASPIDER_EXPECTED_ANSWER",) if self.answers_count else ()
+        return (*ASSUMED, *follows, *lasting)
 
 
 def as_object(plan: Plan) -> dict[str, Any]:

@@ -102,8 +102,8 @@ class Progress(LogStats):
 
     def spider_opened(self, spider: Spider) -> None:
         self._opened_ns = self._run.clock.boot_ns()
-        for visit in self._run.frontier.unfinished():
-            self._remaining.add(visit.url.host)
+        for host, urls in self._run.frontier.waiting():
+            self._remaining.add(host, urls)
         super().spider_opened(spider)
         if self._line:
             self._line.start()

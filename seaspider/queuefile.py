@@ -14,10 +14,11 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from seaspider.core.queue import Counts, Entry, QueueError, QueueReader, Skipped
+from seaspider.core.plainurls import Origins
+from seaspider.core.queue import Block, Counts, Entry, QueueError, QueueReader, Skipped
 
 STDIN = "-"
-_CHUNK_BYTES = 1 << 16
+_CHUNK_BYTES = 1 << 18
 
 
 class Queue(Protocol):
@@ -67,6 +68,11 @@ class QueueFile:
     def __iter__(self) -> Iterator[Entry | Skipped]:
         with self._named():
             yield from self._reader.read(self._chunks())
+
+    def blocks(self, origins: Origins) -> Iterator[Block]:
+        """Instead of an iteration: QueueReader.blocks(). Raises QueueError."""
+        with self._named():
+            yield from self._reader.blocks(self._chunks(), origins)
 
     def content(self) -> Iterator[bytes]:
         """The queue's bytes, decompressed and not judged, instead of an iteration. Raises QueueError."""

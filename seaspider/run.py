@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -13,13 +14,12 @@ from scrapy.settings import BaseSettings
 from seaspider import history, queuecheck
 from seaspider.arguments import Arguments
 from seaspider.clock import Clock, SystemClock
-from seaspider.config import LONGEST_IDLE, Config
-from seaspider.core.frontier import Frontier, FrontierPolicy, RobotsTurn
+from seaspider.config import Config
+from seaspider.core.frontier import Frontier, FrontierPolicy
 from seaspider.core.governor import BackoffPolicy, backoff_ns
 from seaspider.core.hostqueue import HostOrder
-from seaspider.core.longestidle import LongestIdle
-from seaspider.core.order import RoundRobin
-from seaspider.core.queue import Entry, QueueError, Skipped
+from seaspider.core.orders import OrderName, new_order
+from seaspider.core.queue import Entry, QueueError
 from seaspider.core.records import File, Outcome
 from seaspider.core.robotsbook import RobotsBook
 from seaspider.core.robotsstate import RobotsPolicy
@@ -28,9 +28,11 @@ from seaspider.core.urls import Url, normalise
 from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
 from seaspider.door import Door
-from seaspider.errors import ExitCode, QueueFileError, RunFailed
+from seaspider.errors import ExitCode, QueueFileError, RunFailed, Shortage
 from seaspider.history import History
 from seaspider.items import Page, record
+from seaspider.knownurls import Mark
+from seaspider.loading import Loading, skipped_record
 from seaspider.outside import World, real_world
 from seaspider.permits import Permits
 from seaspider.queuefile import Queue, QueueFile
@@ -76,7 +78,6 @@ class Run:
         """Why no further turn is given out, although nothing failed: the reason in the manifest."""
         self.reason = ""
         """Why the run ended, in Scrapy's words; empty while it goes on."""
-        self._known: set[str] = set()
         self.permits = Permits()
         self.log = RequestLog(store, clock, number, self.tally)
         policy, last_id = robots_policy(config), past.robots_ids
@@ -103,20 +104,21 @@ class Run:
         for host, ending in self.past.deferred.items():
             self.frontier.deferred(host, ending)
         try:
-            for item in queue:
-                if isinstance(item, Entry):
-                    self._add(item.url, line=item.line)
-                else:
-                    self._skip(item)
+            if isinstance(queue, QueueFile):
+                self._load_file(queue)
+            else:
+                self._load_items(queue)
         except QueueError as error:
             raise QueueFileError(str(error)) from error
+        except OSError as error:
+            raise QueueFileError(f"queue {queue.path!a}: {_no_room(error)}") from error
         for link in self.past.followed:
             if not self.is_known(link.url.text):
                 self._add(link.url, depth=link.depth, via=link.via)
 
     def is_known(self, url: str) -> bool:
         """Whether a URL is in the queue, was followed, or is done in the store: no link to it is followed."""
-        return url in self._known or url in self.past.done
+        return self.past.urls.is_known(url)
 
     def page_stored(self, page: Page) -> None:
         """A page line is written: counts it, and queues the links that are followed."""
@@ -125,28 +127,47 @@ class Run:
         for link in page.link_items:
             if link.followed:
                 self.followed += 1
-                self._add(normalise(link.url), depth=page.depth + 1, via=page.final_url)
+                self._follow(normalise(link.url), page)
+
+    def _follow(self, url: Url, page: Page) -> None:
+        try:
+            self._add(url, depth=page.depth + 1, via=page.final_url)
+        except OSError as error:
+            # The record is written, so the next run takes the link up.
+            self.door.failed = Shortage(_no_room(error))
+
+    def _load_file(self, queue: QueueFile) -> None:
+        loading = Loading(self.number, self.past.urls, self._visit)
+        for lines in loading.read(queue):
+            if lines:
+                self.store.write(File.SKIPPED, *lines)
+        for host, origin, visits in loading.waiting():
+            self.tally.lines.added += len(visits)
+            self.frontier.add_all(host, origin, visits)
+        self.begun_again += sum(map(self._is_queued, self.past.begun))
+
+    def _load_items(self, queue: Queue) -> None:
+        for item in queue:
+            if isinstance(item, Entry):
+                self._add(item.url, line=item.line)
+            else:
+                self.store.write(File.SKIPPED, skipped_record(self.number, item))
+
+    def _visit(self, number: int) -> Visit:
+        url = self.past.urls.text(number)
+        return Visit(normalise(url), self.past.urls.lines[number], earlier=self.past.unfinished.get(url))
+
+    def _is_queued(self, url: str) -> bool:
+        number = self.past.urls.find(url)
+        return number is not None and self.past.urls.lines[number] > 0
 
     def _add(self, url: Url, *, line: int | None = None, depth: int = 0, via: str | None = None) -> None:
         visit = Visit(url, line, depth, via, earlier=self.past.unfinished.get(url.text))
-        self._known.add(url.text)
+        self.past.urls.mark(url.text, Mark.FOLLOWED)
         self.begun_again += url.text in self.past.begun
-        self.tally.add(visit)
+        kind = self.tally.followed if line is None else self.tally.lines
+        kind.added += 1
         self.frontier.add(visit)
-
-    def _skip(self, line: Skipped) -> None:
-        self.store.write(
-            File.SKIPPED,
-            {
-                "run": self.number,
-                "line": line.line,
-                "fate": line.fate,
-                "url": line.url,
-                "text": line.text,
-                "of": line.of,
-                "reason": line.reason,
-            },
-        )
 
     # --- what became of it ---
 
@@ -230,9 +251,9 @@ def next_run(config: Config, store: FolderStore, world: World) -> Run:
     return Run(config, store, past.runs + 1, book, past, world)
 
 
-def order_of(config: Config) -> HostOrder[Visit | RobotsTurn]:
+def order_of(config: Config) -> HostOrder[Any]:
     """Whose turn is next, by the settings."""
-    return LongestIdle() if config.order == LONGEST_IDLE else RoundRobin()
+    return new_order(OrderName(config.order), ns_from_s(config.expected_answer_s), ns_from_s(config.interval_s))
 
 
 def robots_policy(config: Config) -> RobotsPolicy:
@@ -250,3 +271,7 @@ def frontier_policy(config: Config) -> FrontierPolicy:
         backoff_ns=backoff_ns(1, BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))),
         host_budget=config.host_budget,
     )
+
+
+def _no_room(error: OSError) -> str:
+    return f"no room in {gettempdir()} for the URLs that wait: {error.strerror or error}"

@@ -25,6 +25,14 @@ class StoreReader(NoStore):
         """The lines of a file, from the first."""
         return journal.read(self.folder / file)
 
+    def blocks(self, file: File) -> Iterator[bytes]:
+        """The lines of a file by the block, each without its last line feed."""
+        return journal.blocks(self.folder / file)
+
+    def row(self, file: File, number: int, line: bytes) -> Row:
+        """A line of a block."""
+        return journal.row(self.folder / file, number, line)
+
     def last(self, file: File) -> Row | None:
         """The last line of a file, if it has one."""
         return journal.last(self.folder / file)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from seaspider.core.records import Outcome
-from seaspider.core.visits import Visit
 from seaspider.items import Page
 
 
@@ -35,9 +34,6 @@ class Tally:
     begun: set[int] = field(default_factory=set)
     """The numbers of the visits that something is on record of, an intent or a request, and no page record yet."""
     _outcomes: dict[str, int] = field(default_factory=dict)
-
-    def add(self, visit: Visit) -> None:
-        self._of(visit.line).added += 1
 
     def record(self, page: Page) -> None:
         self._of(page.line).recorded += 1

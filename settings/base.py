@@ -37,6 +37,9 @@ DOWNLOAD_FAIL_ON_DATALOSS = True
 EXTENSIONS = {
     "seaspider.extension.Seaspider": 0,
     "scrapy.extensions.logstats.LogStats": None,
+    # Ports through which code can be run. None: not even imported.
+    "scrapy.extensions.telnet.TelnetConsole": None,
+    "scrapy.extensions.remote_control.RemoteControl": None,
     "seaspider.progress.Progress": 500,  # in its place; shows, and promises nothing, so a user may swap them
 }
 
@@ -77,7 +80,6 @@ SPIDER_MIDDLEWARES = {
 HTTPERROR_ALLOW_ALL = True  # a 404 is an answer
 ITEM_PIPELINES = {"seaspider.pipelines.StorePipeline": 1}  # before the user's own
 
-# Ports through which code can be run.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 

@@ -4,6 +4,7 @@ from settings.base import *
 
 SEASPIDER_CONTACT = "https://seaspider.invalid/loopback"
 SEASPIDER_INTERVAL = 0.2
+SEASPIDER_EXPECTED_ANSWER = 0.01
 SEASPIDER_BACKOFF_BASE = 0.1
 SEASPIDER_ALLOWED_NETWORKS = ["127.0.0.0/8"]
 SEASPIDER_LEDGER = ":memory:"  # never the user's own

@@ -311,8 +311,8 @@ def test_twin_a_line_that_is_dropped_without_a_word_is_counted_as_unfinished(
 ) -> None:
     drop = """
 from seaspider.core.frontier import Frontier
-add = Frontier.add
-Frontier.add = lambda self, visit: add(self, visit) if visit.line != 2 else None
+add_all = Frontier.add_all
+Frontier.add_all = lambda self, host, origin, visits: add_all(self, host, origin, visits if visits.take() else visits)
 """
     books = Books(tmp_path, web, warm)
     run = books.run(["birch.test/1", "birch.test/2"], sabotage=drop)

@@ -35,7 +35,7 @@ REFUSED = [
     ("max_pages", "ten", "must be a whole number, not negative"),
     ("max_pages", "٣", "must be a whole number, not negative"),
     ("max_pages", "9" * 19, "must be a whole number, not negative"),
-    ("order", "random", "must be one of: round-robin, longest-idle"),
+    ("order", "random", "must be one of: round-robin, longest-idle, most-remaining"),
     ("retry", "all", "must be one of: failed"),
     ("max_page", "3", KNOWN + "; did you mean max_pages?"),
     ("start_urls", "http://a.test/", KNOWN),

@@ -49,6 +49,7 @@ def test_defaults():
         "max_redirects": 10,
         "dns_timeout_s": 10.0,
         "retry_failed": False,
+        "expected_answer_s": 0.3,
     }
 
 
@@ -117,6 +118,8 @@ READ = [
     ("SEASPIDER_MAX_DEPTH", "0", "max_depth", 0),
     ("SEASPIDER_MAX_PAGES", " 12 ", "max_pages", 12),
     ("SEASPIDER_ORDER", "round-robin", "order", "round-robin"),
+    ("SEASPIDER_ORDER", "most-remaining", "order", "most-remaining"),
+    ("SEASPIDER_EXPECTED_ANSWER", "0.05", "expected_answer_s", 0.05),
     ("SEASPIDER_HOST_BUDGET", 3, "host_budget", 3),
     ("SEASPIDER_LEDGER", "pauses.sqlite3", "ledger", "pauses.sqlite3"),
     ("SEASPIDER_LEDGER", ":memory:", "ledger", ":memory:"),

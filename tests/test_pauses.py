@@ -44,7 +44,7 @@ BUSY_MACHINE = """
 import asyncio
 from itertools import cycle
 from seaspider import http1
-_exchange, late_s = http1.exchange, cycle([0.06, 0, 0.03, 0])
+_exchange, late_s = http1.exchange, cycle([0.12, 0, 0.06, 0])
 async def exchange(*where, **how):
     await asyncio.sleep(next(late_s))
     return await _exchange(*where, **how)

@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from seaspider.arguments import Arguments
-from seaspider.config import DEFAULTS
+from seaspider.config import DEFAULTS, ORDERS
 from seaspider.core.records import File
 from seaspider.errors import ExitCode
 from seaspider.loopback import LoopbackWeb
@@ -37,6 +37,12 @@ def test_the_arguments_table_is_the_code_s():
     section = README[start : README.index("### Commands")]
     named = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in section.splitlines() if "| `" in line[:3]))
     assert named == [field.name for field in fields(Arguments)]
+
+
+def test_the_orders_are_the_code_s():
+    rows = {row[0].strip("`"): row[1:] for row in ROWS if row[0] in ("`order`", "`SEASPIDER_ORDER`")}
+    named = {name: re.findall("`([a-z-]+)`", " ".join(cells)) for name, cells in rows.items()}
+    assert named == {"order": list(ORDERS), "SEASPIDER_ORDER": list(ORDERS)}
 
 
 def test_the_exit_codes_are_the_code_s():

@@ -16,13 +16,12 @@ from scrapy.settings import BaseSettings
 from seaspider import guard, history, queuecheck
 from seaspider.clock import SystemClock
 from seaspider.commands import edge
-from seaspider.config import LONGEST_IDLE, Config
+from seaspider.config import Config
 from seaspider.core.addresses import SpecialAddressError, choose
-from seaspider.core.forecast import Ask, Forecast
+from seaspider.core.firstturns import FirstTurns
+from seaspider.core.forecast import Forecast
 from seaspider.core.frontier import Frontier
-from seaspider.core.hostqueue import HostOrder
-from seaspider.core.longestidle import LongestIdle
-from seaspider.core.order import RoundRobin
+from seaspider.core.orders import OrderName
 from seaspider.core.queue import Entry, Fate, QueueError, Skipped
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook
@@ -101,13 +100,12 @@ def make_plan(settings: BaseSettings, queue: str, folder: Path, turns: int) -> P
             frontier.forbidden(host, answered_ms)
         for host, ending in past.deferred.items():
             frontier.deferred(host, ending)
-        forecast = Forecast(
-            frontier, clock.wall_ms(), config.interval_s, config.ip_interval_s, _Addresses(config), turns
-        )
+        first = FirstTurns(turns, counts_tasks=OrderName(config.order).counts_tasks)
+        addresses = _Addresses(config)
+        forecast = Forecast(frontier, clock.wall_ms(), config.interval_s, config.ip_interval_s, addresses, first)
         file = QueueFile(queue, past.done.__contains__, copy)
         rejects, followed = _add_up(file, past, forecast)
     gate = config.gate
-    asks: HostOrder[Ask] = LongestIdle() if config.order == LONGEST_IDLE else RoundRobin()
     return Plan(
         queue=queue,
         store=str(folder),
@@ -118,7 +116,7 @@ def make_plan(settings: BaseSettings, queue: str, folder: Path, turns: int) -> P
         follow=config.follow,
         order=config.order,
         forecast=forecast,
-        turns=tuple(forecast.first_turns(asks)),
+        turns=tuple(forecast.first_turns(order_of(config))),
         gate=gate,
         verdict=verdict(forecast.requests_per_host, 0, gate),
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
+from seaspider.core.firstturns import Ask, FirstTurns, Kind, Planned, Stop
 from seaspider.core.frontier import Frontier, NeedsRobots
 from seaspider.core.hostqueue import HostOrder
 from seaspider.core.politeness import PauseBasis, pause
@@ -28,31 +28,9 @@ ASSUMED: Final = (
 )
 
 
-class Kind(StrEnum):
-    """What a request asks for, as in requests.jsonl."""
-
-    ROBOTS = "robots"
-    PAGE = "page"
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One request that would be made. `url`: of a robots.txt the first page that needs it."""
-
-    kind: Kind
-    url: Url
-    host_pause_ns: int
-    """How long its host rests afterwards, its address not considered."""
-    address_pause_ns: int
-
-    @property
-    def target(self) -> str:
-        return self.url.text if self.kind is Kind.PAGE else f"{self.url.origin}/robots.txt"
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedTurn:
-    """A request and when it would come: ns on the logical clock, which leaves out how long answers take."""
+    """A request and when it would come: ns on the logical clock, which knows nothing of how long answers take."""
 
     at_ns: int
     ask: Ask
@@ -85,8 +63,7 @@ AddressOf = Callable[[str], str | Ending | None]
 class Forecast:
     """Adds up the requests of a crawl, URL by URL, in the order in which they would be loaded.
 
-    `frontier` is empty and used up by this; `turns`: as many of the first turns are kept. What is kept grows with the
-    hosts and with `turns`, never with the URLs.
+    `frontier` is empty and used up by this. What is kept grows with the hosts and with `first`, never with the URLs.
     """
 
     def __init__(
@@ -96,7 +73,7 @@ class Forecast:
         interval_s: float,
         ip_interval_s: float,
         address_of: AddressOf,
-        turns: int,
+        first: FirstTurns,
     ) -> None:
         self.robots = 0
         self.pages = 0
@@ -107,18 +84,16 @@ class Forecast:
         self._interval_ns = ns_from_s(interval_s)
         self._ip_interval_ns = ns_from_s(ip_interval_s)
         self._address_of = address_of
-        self._turns = turns
+        self._first = first
         self._loads: dict[str, _Load] = {}
         self._seen: set[str] = set()
         self._asked_robots: set[str] = set()
-        self._first: dict[str, list[Ask]] = {}
-        self._beyond: str | None = None
-        """This host, and all behind it, have no turn among the first."""
 
     # --- one URL after the other ---
 
     def add(self, url: Url, earlier: dict[str, Any] | None = None) -> None:
         """A URL of the queue, or a followed one. `earlier`: its latest record, if that is not final."""
+        self._first.url(url.host)
         ending = _not_yet(earlier, self._now_ms) or self._ending(url)
         if ending:
             self.stops[str(ending)] = self.stops.get(str(ending), 0) + 1
@@ -151,7 +126,7 @@ class Forecast:
         load.even = load.even and (not load.requests or load.pause_ns == pause_ns)
         load.requests, load.pause_ns = load.requests + 1, pause_ns
         self._frontier.sent(url.host, in_turn=False)
-        self._keep(Ask(kind, url, host_ns, address_ns))
+        self._first.keep(Ask(kind, url, host_ns, address_ns))
 
     def _pauses_ns(self, host: str) -> tuple[int, int]:
         """The pauses of a host and of its address, as the door has them."""
@@ -160,19 +135,6 @@ class Forecast:
         if of_host.basis is PauseBasis.INTERVAL:
             return of_host.ns, self._ip_interval_ns
         return of_host.ns, max(of_host.ns, self._ip_interval_ns)
-
-    def _keep(self, ask: Ask) -> None:
-        """Every host has its first turn before any has its second. So of n turns all fall to the first n hosts."""
-        host = ask.url.host
-        if not self._turns or (self._beyond is not None and host >= self._beyond):
-            return
-        kept = self._first.setdefault(host, [])
-        if len(kept) < self._turns:
-            kept.append(ask)
-        if len(self._first) > 2 * self._turns:
-            hosts = sorted(self._first)
-            self._beyond = hosts[self._turns]
-            self._first = {host: self._first[host] for host in hosts[: self._turns]}
 
     # --- what it comes to ---
 
@@ -207,20 +169,15 @@ class Forecast:
         load = self._loads[host]
         return HostPlan(host, load.requests, load.last_at_ns, load.pause_ns, load.even)
 
-    def first_turns(self, order: HostOrder[Ask]) -> list[PlannedTurn]:
+    def first_turns(self, order: HostOrder[Planned | Ask | Stop]) -> list[PlannedTurn]:
         """The first turns as `order`, an empty one, makes them of these requests."""
-        for host in sorted(self._first):
-            for ask in self._first[host]:
-                order.push(host, ask.url.origin, ask)
         turns: list[PlannedTurn] = []
-        while len(turns) < self._turns and (next_ask := order.next()) is not None:
-            host = next_ask.url.host
+        for ask in self._first.of(order):
+            host = ask.url.host
             address = self._address_of(host)
-            turns.append(PlannedTurn(order.clock_ns, next_ask))
+            turns.append(PlannedTurn(order.clock_ns, ask))
             order.took_turn()
-            order.settled(
-                host, address if isinstance(address, str) else host, next_ask.host_pause_ns, next_ask.address_pause_ns
-            )
+            order.settled(host, address if isinstance(address, str) else host, ask.host_pause_ns, ask.address_pause_ns)
         return turns
 
     def bound_s(self) -> float:

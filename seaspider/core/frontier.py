@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from seaspider.core.hostqueue import HostOrder
+from seaspider.core.hostqueue import HostOrder, Source
 from seaspider.core.hosts import FrontierPolicy, Hosts
 from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook
@@ -79,6 +79,10 @@ class Frontier(Hosts):
         """A URL of the queue, or a followed one."""
         self._order.push(visit.url.host, visit.url.origin, visit)
 
+    def add_all(self, host: str, origin: str, visits: Source[Visit]) -> None:
+        """URLs of the queue that are of one origin; before any turn."""
+        self._order.push_all(host, origin, visits)
+
     def hop(self, visit: Visit, url: Url) -> None:
         """The next hop of a visit under way; it waits before the new URLs of its host."""
         visit.chain.append(Hop(url))
@@ -100,6 +104,10 @@ class Frontier(Hosts):
     def pending(self) -> int:
         """How many tasks wait for a turn."""
         return self._order.pending
+
+    def waiting(self) -> Iterator[tuple[str, int]]:
+        """Each host at which tasks wait for a turn, and how many."""
+        return self._order.waiting()
 
     def unfinished(self) -> Iterator[Visit]:
         """The visits that still wait, by host."""

@@ -7,11 +7,14 @@ Lines end with LF, CR or CRLF and nothing else: U+2028, VT and NEL are part of a
 file would have it. Blank lines and lines whose first non-blank character is `#` are counted, not reported.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import compress
+from typing import cast
 
 from seaspider.core.credentials import HIDDEN, without_userinfo_anywhere
+from seaspider.core.plainurls import Origins, plain
 from seaspider.core.urls import Url, UrlError, UrlReason, normalise
 
 # A longer line is cut while it is read, so one line without an end cannot take the memory.
@@ -89,13 +92,24 @@ class Counts:
     rejected: int = 0
 
 
+@dataclass(slots=True)
+class Block:
+    """Lines that follow each other. Of each URL among them its line, the number of its origin, and its text; and the
+    lines that are none."""
+
+    lines: Sequence[int]
+    origins: list[int]
+    urls: list[bytes]
+    rejected: list[Skipped] = field(default_factory=list)
+
+
 class QueueReader:
     """Reads one queue, once. `done` tells of a normalised URL whether its record is final already."""
 
     def __init__(self, done: Callable[[str], bool] = lambda url: False) -> None:
         self.counts = Counts()
         self._done = done
-        self._first_lines: dict[str, int] = {}
+        self._first_lines: dict[bytes, int] = {}
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Entry | Skipped]:
         """One item for each line that is neither blank nor a comment, in order; where `chunks` split does not matter.
@@ -103,34 +117,73 @@ class QueueReader:
         Raises QueueError: at once for an empty queue, another encoding, gzip or a NUL in the first SNIFFED_BYTES; at
         the end if no line was a URL.
         """
+        for block in self.blocks(chunks, Origins()):
+            rejected = iter([*block.rejected, None])
+            skipped = next(rejected)
+            for line, url in zip(block.lines, block.urls, strict=True):
+                while skipped is not None and skipped.line < line:
+                    yield skipped
+                    skipped = next(rejected)
+                yield self._judge(line, url)
+            while skipped is not None:
+                yield skipped
+                skipped = next(rejected)
+
+    def blocks(self, chunks: Iterable[bytes], origins: Origins) -> Iterator[Block]:
+        """The URLs by the block, which ones came before or are done left aside: so only lines that are no URLs are
+        counted. The numbers of origins are those of `origins`. Raises QueueError, as read()."""
         counts = self.counts
-        for raw in _lines(_text_bytes(chunks)):
-            counts.lines += 1
-            stripped = raw.strip()
-            if not stripped:
-                counts.blank += 1
-            elif stripped[0] == _HASH:
-                counts.comment += 1
-            else:
-                yield self._judge(counts.lines, raw)
+        for text in _blocks(_text_bytes(chunks)):
+            yield self._block(text, origins)
         if counts.lines == counts.blank + counts.comment + counts.rejected:
             raise QueueError(f"no line is a URL ({_summary(counts)})")
 
-    def _judge(self, line: int, raw: bytes) -> Entry | Skipped:
+    def _block(self, text: bytes, origins: Origins) -> Block:
+        raws = text.splitlines()
+        numbers, urls = plain(b"\n".join(raws) if b"\r" in text else text.removesuffix(b"\n"), origins)
+        lines = range(self.counts.lines + 1, self.counts.lines + 1 + len(raws))
+        self.counts.lines += len(raws)
+        block = Block(lines, cast(list[int], numbers), urls)
+        at = -1
+        for _ in range(numbers.count(None)):
+            at = numbers.index(None, at + 1)
+            found = self._other(lines[at], raws[at], origins)
+            if isinstance(found, Skipped):
+                block.rejected.append(found)
+            elif found is not None:
+                numbers[at], urls[at] = found
+        if None in numbers:
+            is_url = [number is not None for number in numbers]
+            block.lines, block.origins = list(compress(lines, is_url)), list(compress(block.origins, is_url))
+            block.urls = list(compress(urls, is_url))
+        return block
+
+    def _other(self, line: int, raw: bytes, origins: Origins) -> tuple[int, bytes] | Skipped | None:
+        stripped = raw.strip()
+        if not stripped:
+            self.counts.blank += 1
+            return None
+        if stripped[0] == _HASH:
+            self.counts.comment += 1
+            return None
         try:
             url = _url(raw)
         except UrlError as error:
             self.counts.rejected += 1
             return Skipped(line, Fate.REJECTED, text=_shown(raw), reason=error.reason)
-        first_line = self._first_lines.setdefault(url.text, line)
+        return origins.of(url), url.text.encode()
+
+    def _judge(self, line: int, text: bytes) -> Entry | Skipped:
+        url = text.decode()
+        first_line = self._first_lines.setdefault(text, line)
         if first_line != line:
             self.counts.duplicate += 1
-            return Skipped(line, Fate.DUPLICATE, url=url.text, of=first_line)
-        if self._done(url.text):
+            return Skipped(line, Fate.DUPLICATE, url=url, of=first_line)
+        if self._done(url):
             self.counts.done += 1
-            return Skipped(line, Fate.DONE, url=url.text)
+            return Skipped(line, Fate.DONE, url=url)
         self.counts.entries += 1
-        return Entry(line, url)
+        return Entry(line, normalise(url))
 
 
 def _url(raw: bytes) -> Url:
@@ -195,18 +248,18 @@ def _check_head(head: bytes) -> None:
         raise QueueError(f"is not UTF-8 text: NUL at byte {nul_at}")
 
 
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines without their ends. One longer than MAX_LINE_BYTES may be cut, but stays longer than that."""
+def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Whole lines by the block. One longer than MAX_LINE_BYTES may be cut, but stays longer than that."""
     tail = b""
     for chunk in chunks:
-        # bytes.splitlines(), unlike str.splitlines(), knows just these three line ends.
-        parts = (tail + chunk).splitlines(keepends=True)
+        text = tail + chunk
         # A CR at the end of a chunk may be half of a CRLF.
-        tail = _cut(parts.pop()) if parts and not parts[-1].endswith(b"\n") else b""
-        for part in parts:
-            yield part.rstrip(b"\r\n")
+        end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1
+        tail = _cut(text[end:])
+        if end:
+            yield text[:end]
     if tail:
-        yield tail.rstrip(b"\r\n")
+        yield tail
 
 
 def _cut(tail: bytes) -> bytes:

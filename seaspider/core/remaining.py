@@ -34,10 +34,10 @@ class Remaining:
         # (- ns, host): of each host at least one entry, at its present length or above it.
         self._heap: list[tuple[int, str]] | None = None
 
-    def add(self, host: str) -> None:
-        """A URL waits at the host."""
-        self.urls += 1
-        self._urls[host] = self._urls.get(host, 0) + 1
+    def add(self, host: str, urls: int = 1) -> None:
+        """URLs wait at the host."""
+        self.urls += urls
+        self._urls[host] = self._urls.get(host, 0) + urls
         self._grown(host)
 
     def ended(self, host: str) -> None:

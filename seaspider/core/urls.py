@@ -232,3 +232,8 @@ def _unescape(target: str) -> str:
     """
     table = _PLAIN_NO_HEX if _STRAY_PERCENT.search(target) else _PLAIN
     return _ESCAPE.sub(lambda escape: table[escape[0]], target)
+
+
+def spellings() -> dict[bytes, bytes]:
+    """Every percent escape -> as a normalised URL has it, where all escapes are well-formed."""
+    return {escape.encode(): spelled.encode() for escape, spelled in _PLAIN.items()}

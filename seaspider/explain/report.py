@@ -159,7 +159,8 @@ def _outlook(found: Explanation) -> Rows:
 
 def _settings(run: RunInfo) -> str:
     token, cap_s = run.settings.get("token", str), run.settings.get("crawl_delay_cap_s", float)
-    return f"those of run {run.number}: product token {token}, crawl-delay up to {cap_s:g} s"
+    order = run.settings.get("order", str)
+    return f"those of run {run.number}: product token {token}, crawl-delay up to {cap_s:g} s, order {order}"
 
 
 def _shown(name: str, text: str) -> str:

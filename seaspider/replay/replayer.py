@@ -10,7 +10,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 
 from seaspider import queuefile
 from seaspider.core.answers import put_off
-from seaspider.core.queue import QueueError
+from seaspider.core.queue import Entry, QueueError
 from seaspider.errors import Shortage
 from seaspider.queuefile import Queue, QueueFile
 from seaspider.replay import made
@@ -19,7 +19,7 @@ from seaspider.replay.givenqueue import GivenQueue
 from seaspider.replay.recordedqueue import recorded_queue
 from seaspider.replay.reel import LINES, Reel
 from seaspider.replay.replaystore import ReplayStore, take_over
-from seaspider.replay.standins import with_stand_ins
+from seaspider.replay.standins import fill_up, with_stand_ins
 from seaspider.replay.tape import Tape
 from seaspider.replay.world import TapeClock, as_it_was
 from seaspider.run import Run, frontier_policy, next_run
@@ -120,6 +120,7 @@ class Replayer:
             prepared = _Prepared(tape, run)
             run.halted = prepared.halted
             run.load(self._queue_of(info, run))
+            fill_up(run, info)
         except BaseException:
             store.close()
             raise
@@ -137,7 +138,11 @@ class Replayer:
         if _is_still(queue.path, queue.sha256):
             return QueueFile(queue.path, done)
         # What else never had a turn had no part in anything but the count of what is left; nearly always.
-        queue = with_stand_ins(queue, self._old, info)
+        listed = {line.url.text for line in queue if isinstance(line, Entry)}
+        followed = [
+            url for url in (link.url for link in run.past.followed) if not (url.text in listed or done(url.text))
+        ]
+        queue = with_stand_ins(queue, self._old, info, followed)
         self.incomplete += (info.number,)
         run.tally.lines.added += queue.missing
         self.unknown += queue.missing

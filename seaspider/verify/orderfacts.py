@@ -14,15 +14,12 @@ from typing import Any, Generic, Protocol, TypeVar
 from seaspider.core.governor import BackoffPolicy
 from seaspider.core.hostqueue import HostOrder
 from seaspider.core.links import FollowMode
-from seaspider.core.longestidle import LongestIdle
-from seaspider.core.order import RoundRobin
+from seaspider.core.orders import OrderName, new_order
 from seaspider.core.times import MS_PER_S, ns_from_s
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.journal import Row
 from seaspider.verify.evidence import Request, RunInfo, Stray
 from seaspider.verify.proof import Refuted
-
-_ORDERS: dict[str, type[HostOrder[int]]] = {"round-robin": RoundRobin, "longest-idle": LongestIdle}
 
 _MOST = 2**53
 
@@ -78,7 +75,9 @@ class Places:
 class Policy:
     """The settings of a run that its order and its records follow from."""
 
-    order: type[HostOrder[int]]
+    order: OrderName
+    answer_ns: int
+    interval_ns: int
     ip_interval_ns: int
     backoff: BackoffPolicy
     crawl_delay_cap_s: float
@@ -98,8 +97,11 @@ class Policy:
         """Raises StoreError if a setting is missing or of another kind."""
         read = Row(run.start.place, dict(run.settings)).get
         try:
+            order = OrderName(read("order", str))
             return cls(
-                order=_ORDERS[read("order", str)],
+                order=order,
+                answer_ns=ns_from_s(_number(run, "expected_answer_s")) if order.counts_tasks else 0,
+                interval_ns=ns_from_s(_number(run, "interval_s")),
                 ip_interval_ns=ns_from_s(_number(run, "ip_interval_s")),
                 backoff=BackoffPolicy(
                     ns_from_s(_number(run, "backoff_base_s")), ns_from_s(_number(run, "backoff_cap_s"))
@@ -118,6 +120,10 @@ class Policy:
             )
         except (KeyError, ValueError) as error:
             raise run.start.error(f"no setting of a crawl: {error}") from error
+
+    def new_order(self) -> HostOrder[int]:
+        """The order of hosts, empty."""
+        return new_order(self.order, self.answer_ns, self.interval_ns)
 
 
 def _number(run: RunInfo, name: str) -> float:

@@ -1,6 +1,6 @@
 """P5: the order and every record follow from the queue, the store at the start, the answers and the clock decisions.
 
-Each run's turns are taken again with the crawl's own order of hosts (core/order, core/longestidle), from the store
+Each run's turns are taken again with the crawl's own order of hosts (core/orders), from the store
 alone. Its tasks are the URLs that its records name, by queue line; then the links followed before, in file order, that
 were neither queued nor done; then those followed in it, as their page line is written. Turns, stops, pauses, hops,
 attempts, visit numbers, outcomes and links then have only one way to go on, and the first line that goes another is the
@@ -17,7 +17,8 @@ was changed but this:
   way. That task then had its turn in this round, else it has it in the next. The records show which: a cut run that
   cannot be explained is walked a second time, in which every host that something came to may have had such a URL.
 
-This makes the check of a cut run milder than that of a whole one, never stricter.
+This makes the check of a cut run milder than that of a whole one, never stricter. Where the order depends on how many
+URLs wait at a host, the start of a run says so, and those that had no turn are counted as such.
 
 Requests of other parts of the crawl take no turn; whether one came before or after the next turn was given out is told
 by when that turn was judged. Not looked at: whether a pause, a decision or an address is right, and whether the links
@@ -109,6 +110,7 @@ class _Check:
                 url not in self._past.done or (url in self._past.failed and url in begun.followed)
             ):
                 walk.add(origin, url, depth=depth, via=via)
+        walk.fill_up(run)
         if run.number in self._doubted:
             for host in sorted(begun.moved):
                 walk.doubt(host)

@@ -49,7 +49,7 @@ class Turns:
         self._places = places
         self._files = files
         self._begun = begun
-        self._order = self._policy.order()
+        self._order = self._policy.new_order()
         self._standing = Standing(self._policy, past)
         self._over: tuple[str, str] | None = None
         """Nothing may follow in this run: its last line, and why."""

@@ -5,14 +5,37 @@ Knows of each task no more than its origin, a digest of its URL and what its rec
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from seaspider.core.links import FollowMode
+from seaspider.journal import Row
 from seaspider.verify.evidence import Request, RunInfo
 from seaspider.verify.orderendings import Open, last_judged_ms
-from seaspider.verify.orderfacts import Places
+from seaspider.verify.orderfacts import Places, count
 from seaspider.verify.orderfetches import ROBOTS_LANE, Fetches
 from seaspider.verify.orderpast import Past
 from seaspider.verify.orderrequests import Files
 from seaspider.verify.ordertasks import NO_LINE, UNKNOWN, Begun, Tasks
+from seaspider.verify.proof import Refuted
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """URLs of which nothing is known but how many they are (hostqueue.Source). None of them has a turn."""
+
+    many: int
+    first: int = 0
+    last: int = 0
+
+    def __len__(self) -> int:
+        return self.many
+
+    def take(self) -> int:
+        raise AssertionError("its origin is held")
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
 
 
 class Waiting(Fetches):
@@ -37,9 +60,25 @@ class Waiting(Fetches):
         """A URL of the origin of which nothing is known; if there was one, it asked for no more than robots.txt."""
         self._order.push(self._places.hosts[origin], self._places.origins[origin], -1 - origin)
 
+    def fill_up(self, run: RunInfo) -> None:
+        """Where the order depends on how many tasks wait, those that never had a turn count, too."""
+        if not self._policy.order.counts_tasks:
+            return
+        waiting, known = Row(run.start.place, run.start.get("waiting", dict)), dict(self._order.waiting())
+        for host in sorted({*waiting.record, *known}):
+            said = count(waiting, host) if host in waiting.record else 0
+            more = said - known.get(host, 0)
+            if more and self._whole:
+                raise Refuted(run.start.place, f"{said} URLs waited at {host}, but {known.get(host, 0)} came")
+            if more > 0:
+                self._order.push_all(host, f"?{host}", _Unknown(more))
+                self._order.hold(host, f"?{host}")
+
     def doubt(self, host: str) -> None:
         """The host may have had a URL waiting that never had its turn. If so, its turn was taken by a task that came
         from another host in the meantime; if not, that task waited as one of a host that comes later."""
+        if self._policy.order.counts_tasks:
+            return  # fill_up() knows of it
         self._doubtful.add(host)
         self.add_unknown(self._places.named(host, f"?{host}"))
 

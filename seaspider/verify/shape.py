@@ -12,7 +12,8 @@ from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.journal import Row
 
-# A word for each kind; with a question mark it may be null. `number` is what JSON writes with a point.
+# A word for each kind; with a question mark it may be null, with a star it may be missing. `number` is what JSON writes
+# with a point.
 _TYPES: Final[Mapping[str, type]] = {
     "int": int,
     "number": float,
@@ -35,7 +36,7 @@ _RUN = "v:int run:int"
 SHAPES: Final[Mapping[tuple[File, str], Shape]] = {
     (File.MANIFEST, "start"): _shape(
         f"{_RUN} event:text started_at:time started_ns:int boot_id:text versions:object queue:text queue_sha256:text "
-        "settings:object"
+        "settings:object waiting:object*"
     ),
     (File.MANIFEST, "end"): _shape(
         f"{_RUN} event:text ended_at:time ended_ns:int reason:text exit:int counts:object verdict:object"
@@ -87,7 +88,8 @@ def check(file: File, row: Row) -> None:
 
 
 def _check(row: Row, record: Mapping[str, Any], shape: Shape) -> None:
-    if record.keys() != shape.keys() or list(record) != list(shape):
+    shape = {key: kind.rstrip("*") for key, kind in shape.items() if key in record or not kind.endswith("*")}
+    if list(record) != list(shape):
         raise row.error(f"has the keys {', '.join(record)}; format 1 has {', '.join(shape)}")
     for (key, value), kind in zip(record.items(), shape.values(), strict=True):
         if value is None and kind[-1] == "?":

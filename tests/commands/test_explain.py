@@ -458,7 +458,8 @@ def test_a_url_never_seen_is_decided_by_what_is_in_force(
     assert demo.plain(found["summary"]) == f"Never seen in this store. {text.format(**values)}", origin
     assert judged["settings_of_run"] == 2
     assert (judged["token"], judged["crawl_delay_cap_s"]) == ("seaspider", 60)
-    assert "\nsettings     those of run 2: product token seaspider, crawl-delay up to 60 s\n" in demo.text(place)
+    settings = "product token seaspider, crawl-delay up to 60 s, order round-robin"
+    assert f"\nsettings     those of run 2: {settings}\n" in demo.text(place)
 
 
 def test_a_host_that_asked_for_a_long_pause_is_deferred(sea: Crawled) -> None:

@@ -91,6 +91,8 @@ def test_the_crawl_makes_these_turns_in_this_order(order: str, tmp_path: Path, w
     ended = crawl(tmp_path / "queue.txt", tmp_path, names=NAMES, settings=settings)
     claims = [row for row in ended.records("requests") if row["event"] == "claim" and row["run"] == 2]
     assert [(turn["kind"], turn["url"]) for turn in found["turns"]] == [(row["kind"], row["url"]) for row in claims]
+    says = "in the turns below, each answer takes SEASPIDER_EXPECTED_ANSWER"
+    assert (says in found["assumed"]) == (order == "most-remaining")
     end = ended.records("manifest")[-1]
     assert found["requests"] == {"robots": 2, "page": 12, "total": end["verdict"]["requests"]}
     assert (found["hosts"], found["breadth_per_mil"], found["busiest"]["requests"]) == (

@@ -1,4 +1,4 @@
-"""What the tests of the two orders share: scripts of turns, and orders that are slow and obvious."""
+"""What the tests of the orders share: scripts of turns, and orders that are slow and obvious."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -196,6 +196,39 @@ class SlowIdle(Slow):
         return None if index is None else hosts[index]
 
 
+@dataclass
+class SlowRemaining(Slow):
+    """The most remaining first, by looking at every task of every host."""
+
+    answer_ns: int = 1
+    first_pause_ns: int = 2
+    pauses_ns: dict[str, int] = field(default_factory=dict)
+    been_asked: set[str] = field(default_factory=set)
+
+    def asked(self, host: str) -> None:
+        self.been_asked.add(host)
+        self.clock_ns += self.answer_ns
+
+    def settled(self, host: str, address: str, host_pause_ns: int, address_pause_ns: int) -> None:
+        super().settled(host, address, host_pause_ns, address_pause_ns)
+        self.pauses_ns |= {host: host_pause_ns, "ip:" + address: address_pause_ns}
+
+    def left(self, host: str) -> tuple[bool, int, int, str]:
+        """Sorts the host with the most left first."""
+        address = self.address.get(host)
+        own = sum(task[2] == host for task in self.tasks) - 1
+        own *= self.pauses_ns.get(host, self.first_pause_ns)
+        shared = own
+        if address is not None:
+            shared = sum(self.address.get(task[2]) == address for task in self.tasks) - 1
+            shared *= self.pauses_ns["ip:" + address]
+        return host in self.been_asked, -max(own, shared), -own, host
+
+    def next_host(self) -> str | None:
+        due = [host for host in self.hosts() if self.due(host) <= self.clock_ns]
+        return min(due, key=self.left, default=None)
+
+
 # Scripts
 
 
@@ -277,6 +310,60 @@ def play(
             host = f"h{step.foreign % hosts}"
             order.settled(host, address[host], step.host_pause, step.address_pause)
     raise AssertionError("it never ends")
+
+
+@dataclass
+class Made:
+    """A source of tasks, with gaps between their arrival numbers."""
+
+    tasks: list[tuple[int, int]] = field(default_factory=list)
+    """Arrival number and task."""
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def first(self) -> int:
+        return self.tasks[0][0]
+
+    @property
+    def last(self) -> int:
+        return self.tasks[-1][0]
+
+    def take(self) -> int:
+        return self.tasks.pop(0)[1]
+
+    def __iter__(self) -> Iterator[int]:
+        return (task for _, task in self.tasks)
+
+
+class FromSources:
+    """An order whose new tasks come from sources as long as no other task and no turn came."""
+
+    def __init__(self, order: HostOrder[int]) -> None:
+        self._order = order
+        self._sources: dict[tuple[str, str], Made] | None = {}
+
+    def push(self, host: str, origin: str, task: int, *, goes_on: bool) -> None:
+        if goes_on or self._sources is None:
+            self._begin().push(host, origin, task, goes_on=goes_on)
+        else:
+            self._sources.setdefault((host, origin), Made()).tasks.append((3 * task + 1, task))
+
+    def _begin(self) -> HostOrder[int]:
+        for place, source in (self._sources or {}).items():
+            self._order.push_all(*place, source)
+        self._sources = None
+        return self._order
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._order if name == "settled" else self._begin(), name)
+
+
+def new_first(script: Any) -> Any:
+    """The script with the new ones of its first tasks before those that go on."""
+    hosts, addresses, known, first, steps = script
+    return hosts, addresses, known, sorted(first, key=lambda new: new[2]), steps
 
 
 PUSHES = st.lists(st.tuples(st.integers(0, 6), st.integers(80, 82), st.booleans()), max_size=12)

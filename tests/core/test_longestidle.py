@@ -1,7 +1,5 @@
-"""The longest idle host first: exact sequences, the rule over a plain list, round-robin beside it, and the bound."""
+"""The longest idle host first: exact sequences, round-robin beside it, and the bound."""
 
-import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,19 +12,13 @@ from seaspider.core.hostqueue import HostOrder
 from seaspider.core.longestidle import LongestIdle
 from seaspider.core.order import RoundRobin
 from tests.core.orders import (
-    ANY_SCRIPT,
     QUICK,
-    THOROUGH,
     S,
-    SlowIdle,
     SlowRounds,
     ask,
     filled,
-    play,
     push,
-    too_near,
     turns,
-    work_per_turn,
 )
 
 BOTH = pytest.mark.parametrize("kind", [LongestIdle, RoundRobin])
@@ -43,13 +35,6 @@ def test_hosts_never_asked_come_by_name_and_then_by_their_last_turn() -> None:
     order = order_of("c/1", "a/1", "b/1", "a/2", "a/3", "c/2")
     assert turns(order) == [("a/1", 0), ("b/1", 0), ("c/1", 0), ("a/2", 2), ("c/2", 2), ("a/3", 4)]
     assert (order.next(), order.pending) == (None, 0)
-
-
-def test_an_empty_order_has_no_turn() -> None:
-    order = order_of()
-    assert (order.next(), order.pending, list(order)) == (None, 0, [])
-    order.took_turn()
-    assert order.next() is None
 
 
 def test_a_newcomer_was_never_asked_and_goes_first() -> None:
@@ -158,31 +143,6 @@ def test_a_host_whose_place_was_taken_is_not_taken_for_the_next() -> None:
         seen.append(ask(order, pause_s=0, ip="x"))
     seen += [ask(order, pause_s=0, ip="x") for _ in range(4)]
     assert seen == ["b/1", "a/1", "a/2", "m/2", "n/2", "o/2", None]
-
-
-# The same as the governor's rule over a list, on random scripts
-
-
-@THOROUGH
-@given(ANY_SCRIPT)
-def test_the_order_is_that_of_the_rule_over_a_list(script: Any) -> None:
-    assert play(LongestIdle(), *script) == play(SlowIdle(), *script)
-
-
-@QUICK
-@given(ANY_SCRIPT)
-def test_every_task_comes_out_exactly_once_and_the_clock_never_goes_back(script: Any) -> None:
-    trace, pushed, pending = play(LongestIdle(), *script)
-    assert Counter(given.task for given, robots in trace if not robots) == Counter(range(pushed))
-    assert pending[-1] == 0
-    clocks = [given.clock_ns for given, _ in trace]
-    assert clocks == sorted(clocks)
-
-
-@QUICK
-@given(ANY_SCRIPT)
-def test_no_two_turns_are_nearer_on_the_logical_clock_than_the_pause(script: Any) -> None:
-    assert too_near(LongestIdle(), script) == []
 
 
 # With equal pauses: round-robin's order
@@ -340,12 +300,3 @@ def test_the_clock_moves_on_only_when_no_host_is_due(kind: type[HostOrder[int]],
         host_ns[number], ip_ns[address(number)] = before_ns + pause_ns, before_ns + 2 * S
         left[number] -= 1
     assert before_ns == {"ip": 122 * 2 * S}.get(address(0), 9 * S)
-
-
-# Cost
-
-
-@pytest.mark.parametrize("address", [OWN_ADDRESSES, ONE_ADDRESS], ids=["own-addresses", "one-address"])
-def test_a_turn_costs_the_logarithm_of_the_number_of_hosts(address: Callable[[int], str]) -> None:
-    few, many = work_per_turn(LongestIdle(), 500, address), work_per_turn(LongestIdle(), 50_000, address)
-    assert many < few * math.log(50_000) / math.log(500)

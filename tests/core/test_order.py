@@ -1,27 +1,17 @@
-"""Whose turn is next: exact sequences, and the same order as a slow and obvious implementation gives."""
+"""Rounds over the sorted hosts, the logical clock, addresses, the line within a host: exact sequences."""
 
-import math
-from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import Phase, find, given, settings
 
 from seaspider.core.order import RoundRobin
 from tests.core.orders import (
-    ANY_SCRIPT,
-    QUICK,
-    THOROUGH,
     S,
     SlowRounds,
     ask,
     filled,
-    play,
     push,
-    too_near,
     turns,
-    work_per_turn,
 )
 
 
@@ -37,13 +27,6 @@ def test_sorted_hosts_one_turn_each_in_every_round() -> None:
     assert turns(order) == [("a/1", 0), ("b/1", 0), ("c/1", 0), ("a/2", 2), ("c/2", 2), ("a/3", 4)]
     assert order.next() is None
     assert order.pending == 0
-
-
-def test_an_empty_order_has_no_turn() -> None:
-    order = order_of()
-    assert (order.next(), order.pending, list(order)) == (None, 0, [])
-    order.took_turn()
-    assert order.next() is None
 
 
 def test_newcomers_join_the_next_round() -> None:
@@ -349,45 +332,3 @@ def test_tasks_are_never_compared() -> None:
     for number, task in enumerate(tasks):
         order.push("a", f"a:{number % 3}", task, goes_on=number % 2 == 0)
     assert [order.next() for _ in tasks] == tasks[::2] + tasks[1::2]
-
-
-# The same as a slow and obvious implementation, on random scripts
-
-
-@THOROUGH
-@given(ANY_SCRIPT)
-def test_the_order_is_that_of_the_slow_implementation(script: Any) -> None:
-    assert play(RoundRobin(), *script) == play(SlowRounds(), *script)
-
-
-@QUICK
-@given(ANY_SCRIPT)
-def test_every_task_comes_out_exactly_once_and_the_clock_never_goes_back(script: Any) -> None:
-    trace, pushed, pending = play(RoundRobin(), *script)
-    assert Counter(given.task for given, robots in trace if not robots) == Counter(range(pushed))
-    assert pending[-1] == 0
-    clocks = [given.clock_ns for given, _ in trace]
-    assert clocks == sorted(clocks)
-
-
-@QUICK
-@given(ANY_SCRIPT)
-def test_no_two_turns_are_nearer_on_the_logical_clock_than_the_pause(script: Any) -> None:
-    assert too_near(RoundRobin(), script) == []
-
-
-def test_without_passing_over_some_would_be_too_near() -> None:
-    """Twin: the measure finds what a round that does not look at the pauses would do."""
-    careless = settings(QUICK, phases=[Phase.generate])  # any example will do, not the smallest
-    assert find(ANY_SCRIPT, lambda script: bool(too_near(SlowRounds(passes_over=False), script)), settings=careless)
-
-
-# Cost
-
-
-@pytest.mark.parametrize(
-    "address", [lambda number: f"ip{number}", lambda number: "ip"], ids=["own-addresses", "one-address"]
-)
-def test_a_turn_costs_the_logarithm_of_the_number_of_hosts(address: Callable[[int], str]) -> None:
-    few, many = work_per_turn(RoundRobin(), 500, address), work_per_turn(RoundRobin(), 50_000, address)
-    assert many < few * math.log(50_000) / math.log(500)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from seaspider.config import ORDERS
 from seaspider.loopback import Answer, LoopbackWeb, Route
 from seaspider.loopback.certificates import Authority
 from tests.crawling import Ended, crawl
@@ -258,7 +259,7 @@ def _settings(random: Random, seed: int) -> dict[str, object]:
         "SEASPIDER_STOP_ON_403": draw([True, True, True, False]),
         "SEASPIDER_BLOCK": draw([0.2, 1_000_000]),
         "SEASPIDER_HOST_BUDGET": 3 if seed % 6 == 2 else draw([0, 0, 12 if short else 7]),
-        "SEASPIDER_ORDER": draw(["round-robin", "longest-idle"]),
+        "SEASPIDER_ORDER": draw(ORDERS),
         "SEASPIDER_GATE_MAX_PER_HOST": draw([0, 0, 9]),
         "REDIRECT_MAX_TIMES": draw([1, 2, 4]),
         "DOWNLOAD_MAXSIZE": MAX_BODY_BYTES,

@@ -166,7 +166,7 @@ P5: dict[str, AnEdit] = {
     "link-now-nofollow": link_row(followed, nofollow=True),
     "link-reason": link_row(not_followed("other-host"), reason="depth"),
     "link-followed-with-reason": link_row(followed, reason="depth"),
-    "order": setting(order=lambda text: "round-robin" if text == "longest-idle" else "longest-idle"),
+    "order": setting(order=lambda text: "round-robin" if text != "round-robin" else "longest-idle"),
     "max-attempts": setting(max_attempts=9),
     "follow-off": setting(follow="off"),
     "max-depth": setting(max_depth=0),

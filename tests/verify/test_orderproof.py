@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from seaspider.config import ORDERS
 from seaspider.core.links import LinkReason
 from seaspider.core.records import File
+from seaspider.errors import StoreError
 from seaspider.loopback import Answer, Fault, LoopbackWeb
 from seaspider.loopback.answers import Headers
 from seaspider.verify.evidence import Evidence
@@ -79,7 +81,6 @@ QUEUE = (
     *("c.test/broken", "a.test/7", "f.test/1", "b-too.test/later", "b-too.test/9"),
 )
 SETTINGS = {"SEASPIDER_INTERVAL": 0.01, "SEASPIDER_BACKOFF_BASE": 0.01, "SEASPIDER_BACKOFF_CAP": 1}
-ORDERS = ("round-robin", "longest-idle")
 
 # Writes down to which file each line went.
 WRITING_ORDER = """
@@ -408,21 +409,50 @@ def test_a_pause_may_not_be_another_where_it_decides_who_is_next(tampering: Tamp
 
 
 def test_the_place_and_whose_turn_it_was_are_named(good: Good, tampering: Tampering) -> None:
-    lines = rows(tampering.store, File.REQUESTS)
-    assert [line["url"] for line in lines[:3:2]] == [
-        good.web.url("a.test", "/robots.txt"), good.web.url("b-too.test", "/robots.txt")
-    ]  # fmt: skip
+    lines, pages = rows(tampering.store, File.REQUESTS), rows(tampering.store, File.PAGES)
+    first, second, line = ("c.test", "a.test", 4) if good.order == "most-remaining" else ("a.test", "b-too.test", 1)
+    assert [line["url"] for line in lines[:3:2]] == [good.web.url(host, "/robots.txt") for host in (first, second)]
     swapped = [{**lines[2], "n": 1}, {**lines[3], "n": 1}, {**lines[0], "n": 2}, {**lines[1], "n": 2}, *lines[4:]]
     assert tampering.with_(File.REQUESTS, swapped) == (
-        f"requests.jsonl:1: it is the turn of a new visit, number 1, queue line 1 at {good.web.url('a.test', '')}; "
-        "recorded next: requests.jsonl:1 (visit 2), pages.jsonl:1 (visit 7)"
+        f"requests.jsonl:1: it is the turn of a new visit, number 1, queue line {line} at {good.web.url(first, '')}; "
+        f"recorded next: requests.jsonl:1 (visit 2), pages.jsonl:1 (visit {pages[0]['visit']})"
     )
-    pages = rows(tampering.store, File.PAGES)
     stored = next(at for at, page in enumerate(pages) if page["outcome"] == "stored")
     pages[stored] |= {"outcome": "failed", "reason": "http-5xx"}
     assert tampering.with_(File.PAGES, pages) == (
         f"pages.jsonl:{stored + 1}: failed/http-5xx, but by the answers to visit {pages[stored]['visit']} it is stored"
     )
+
+
+def test_how_much_waited_at_the_start_may_not_be_another(good: Good, tampering: Tampering) -> None:
+    """Only where the order depends on it is it there. Without it nothing would tell what a killed run left over."""
+    manifest = rows(tampering.store, File.MANIFEST)
+    waiting = manifest[0].get("waiting")
+    assert (waiting is None) == (manifest[0]["settings"]["order"] != "most-remaining")
+    if waiting is not None:
+        assert waiting == {
+            "a.test": 3, "b-too.test": 3, "b.test": 2, "c.test": 5, "d.test": 2, "e.test": 3, "f.test": 1,
+            "nowhere.test": 1,
+        }  # fmt: skip
+        for host in waiting:
+            for by in (-1, 1):
+                changed = {**manifest[0], "waiting": {**waiting, host: waiting[host] + by}}
+                assert tampering.with_(File.MANIFEST, [changed, *manifest[1:]]) == (
+                    f"manifest.jsonl:1: {waiting[host] + by} URLs waited at {host}, but {waiting[host]} came"
+                )
+        for spoilt in ({}, {"waiting": None}, {"waiting": {"a.test": "3"}}):
+            kept = {key: value for key, value in manifest[0].items() if key != "waiting"}
+            with pytest.raises(StoreError, match=r"manifest\.jsonl:1: "):
+                tampering.with_(File.MANIFEST, [{**kept, **spoilt}, *manifest[1:]])
+            (tampering.store / File.MANIFEST).write_bytes((good.store / File.MANIFEST).read_bytes())
+
+
+def test_twin_without_what_waited_a_killed_run_is_taken_for_another(
+    good: Good, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Waiting, "fill_up", lambda self, run: None)
+    found = killed(good.store, tmp_path, each=5)
+    assert any(found.values()) == (good.order == "most-remaining")
 
 
 def test_a_run_that_ended_has_to_have_all_its_records(tampering: Tampering) -> None:

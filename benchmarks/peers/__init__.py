@@ -1,0 +1,1 @@
+"""Seaspider beside its peers: the same workloads, the servers' log, one table. See README.md in the folder above."""

@@ -1,0 +1,184 @@
+"""The queue of a run, loaded: each URL is numbered, and the numbers wait in the line of their origin.
+
+Decides the fate of each line (to be visited, duplicate, done) and tells the ones that are not visited as they are
+written down. Makes a visit when its turn comes first, not before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import compress
+from typing import Final
+
+from seaspider.core.plainurls import Origins
+from seaspider.core.queue import Block, Counts, Fate, Skipped
+from seaspider.core.records import FORMAT, to_line
+from seaspider.core.visits import Visit
+from seaspider.knownurls import KnownUrls, Mark
+from seaspider.queuefile import QueueFile
+
+# As to_line() would have it, where the URL has no character that JSON escapes.
+_DUPLICATE: Final = (
+    b'{"v":%d,"run":%%d,"line":%%d,"fate":"duplicate","url":"%%b","text":null,"of":%%d,"reason":null}\n' % FORMAT
+)
+_DONE: Final = b'{"v":%d,"run":%%d,"line":%%d,"fate":"done","url":"%%b","text":null,"of":null,"reason":null}\n' % FORMAT
+
+
+class Entries:
+    """URLs that wait for their first turn, in the order of their lines: a linked list for each origin."""
+
+    def __init__(self, urls: KnownUrls, make: Callable[[int], Visit]) -> None:
+        self.urls = urls
+        self.make = make
+        self.numbers = array("I")
+        self.next = array("I")
+        """Of each entry its origin, then, by linked(), the entry that follows it + 1, or 0."""
+
+    def linked(self, origins: int) -> list[Waiting]:
+        """The entries of each origin."""
+        counts = Counter(self.next)
+        firsts, following = array("I", bytes(4 * origins)), self.next
+        for entry in range(len(following) - 1, -1, -1):
+            origin = following[entry]
+            following[entry] = firsts[origin]
+            firsts[origin] = entry + 1
+        return [Waiting(self, first - 1, counts[origin]) for origin, first in enumerate(firsts)]
+
+    def line(self, entry: int) -> int:
+        return self.urls.lines[self.numbers[entry]]
+
+
+class Waiting:
+    """The URLs of one origin, in queue order (hostqueue.Source); they arrive as their lines do."""
+
+    __slots__ = ("_entries", "_entry", "_left")
+
+    def __init__(self, entries: Entries, first: int, count: int) -> None:
+        self._entries = entries
+        self._entry = first
+        self._left = count
+
+    def __len__(self) -> int:
+        return self._left
+
+    @property
+    def first(self) -> int:
+        return self._entries.line(self._entry)
+
+    @property
+    def last(self) -> int:
+        """Of all origins, so of this one none is after it."""
+        return self._entries.line(-1)
+
+    def take(self) -> Visit:
+        number = self._entries.numbers[self._entry]
+        self._entry, self._left = self._entries.next[self._entry] - 1, self._left - 1
+        return self._entries.make(number)
+
+    def __iter__(self) -> Iterator[Visit]:
+        entry = self._entry
+        for _ in range(self._left):
+            yield self._entries.make(self._entries.numbers[entry])
+            entry = self._entries.next[entry] - 1
+
+
+class Loading:
+    """One queue on its way into a run. `make`: the visit of a URL's number."""
+
+    def __init__(self, run: int, urls: KnownUrls, make: Callable[[int], Visit]) -> None:
+        self._run = run
+        self._urls = urls
+        self._origins = Origins()
+        self._entries = Entries(urls, make)
+
+    def read(self, queue: QueueFile) -> Iterator[list[bytes]]:
+        """Lines of skipped.jsonl, in order. Raises QueueError, and OSError if there is no room for the URLs."""
+        for block in queue.blocks(self._origins):
+            yield self._take(block, queue.counts)
+
+    def waiting(self) -> Iterator[tuple[str, str, Waiting]]:
+        """Host, origin and URLs of each origin that has any; to be called once, at the end."""
+        origins = self._origins
+        for host, origin, urls in zip(
+            origins.hosts, origins.texts, self._entries.linked(len(origins.texts)), strict=True
+        ):
+            if urls:
+                yield host, origin, urls
+
+    def _take(self, block: Block, counts: Counts) -> list[bytes]:
+        urls, first_new = self._urls, len(self._urls.marks)
+        known = urls.add(block.urls)
+        is_new = [True] * len(block.urls)
+        for index, _ in known:
+            is_new[index] = False
+        urls.lines[first_new:] = array("I", compress(block.lines, is_new))
+        rows, again = self._judged(block, known, counts)
+        if block.rejected:
+            rows += [(each.line, to_line(skipped_record(self._run, each))) for each in block.rejected]
+            rows.sort()
+        self._queue(block.origins, is_new, range(first_new, len(urls.marks)), again)
+        counts.entries += len(block.urls) - len(known) + len(again)
+        return [row for _, row in rows]
+
+    def _judged(
+        self, block: Block, known: list[tuple[int, int]], counts: Counts
+    ) -> tuple[list[tuple[int, bytes]], dict[int, int]]:
+        """Of the URLs known before, by their index in the block: the rows of those that are not visited, with their
+        lines, and the numbers of those that are."""
+        rows: list[tuple[int, bytes]] = []
+        duplicates = counts.duplicate
+        again: dict[int, int] = {}
+        run, first_lines, marks, is_done = self._run, self._urls.lines, self._urls.marks, int(Mark.DONE)
+        for index, number in known:
+            line, first = block.lines[index], first_lines[number]
+            if first:
+                counts.duplicate += 1
+                rows.append((line, duplicate_line(run, line, block.urls[index], first)))
+                continue
+            first_lines[number] = line
+            if marks[number] & is_done:
+                rows.append((line, done_line(run, line, block.urls[index])))
+            else:
+                again[index] = number
+        counts.done += len(rows) - (counts.duplicate - duplicates)
+        return rows, again
+
+    def _queue(self, origins: list[int], is_new: list[bool], new: range, again: dict[int, int]) -> None:
+        """Adds the new URLs of a block, and those that are visited again, by their index in it."""
+        numbers: Iterable[int] = new
+        if again:
+            following = iter(new)
+            order = [index for index, fresh in enumerate(is_new) if fresh or index in again]
+            numbers = [next(following) if is_new[index] else again[index] for index in order]
+            is_new = [fresh or index in again for index, fresh in enumerate(is_new)]
+        self._entries.numbers.extend(numbers)
+        self._entries.next.extend(compress(origins, is_new))
+
+
+def duplicate_line(run: int, line: int, url: bytes, first: int) -> bytes:
+    """The line of skipped.jsonl for a URL that another line named first."""
+    if b'"' in url or b"\\" in url:
+        return to_line(skipped_record(run, Skipped(line, Fate.DUPLICATE, url=url.decode(), of=first)))
+    return _DUPLICATE % (run, line, url, first)
+
+
+def done_line(run: int, line: int, url: bytes) -> bytes:
+    """The line of skipped.jsonl for a URL that an earlier run ended."""
+    if b'"' in url or b"\\" in url:
+        return to_line(skipped_record(run, Skipped(line, Fate.DONE, url=url.decode())))
+    return _DONE % (run, line, url)
+
+
+def skipped_record(run: int, line: Skipped) -> dict[str, object]:
+    """The record of a line that is not visited."""
+    return {
+        "run": run,
+        "line": line.line,
+        "fate": line.fate,
+        "url": line.url,
+        "text": line.text,
+        "of": line.of,
+        "reason": line.reason,
+    }

@@ -1,0 +1,136 @@
+"""URLs that wait, outside the memory: each is numbered once, and its text lies in a temporary file.
+
+The file has no name and lies where TMPDIR says; it takes the bytes of the URLs, and is gone with the process. The first
+MiB stays in memory, so a small queue needs no file; at most 64 MiB of the file are mapped. A URL takes 20 to 40 bytes
+of memory: where its text begins, and its slot in a table by digest. Two URLs of one digest are told apart by their
+texts, so none is taken for another. Raises OSError where there is no room.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import accumulate, compress
+from mmap import ACCESS_READ, mmap
+from tempfile import TemporaryFile
+from types import ModuleType
+from typing import Final
+
+_BLOCK_BYTES: Final = 1 << 20
+_FIRST_SLOTS: Final = 1 << 12
+_FEW: Final = 256
+_KEY: Final = (1 << 32) - 1
+# A queue that is crawled again has each of its URLs read back. After many reads the beginning of the file is mapped.
+_MANY_READS: Final = 50_000
+_MAPPED_BYTES: Final = 1 << 26
+
+
+class Spool:
+    """`digest`: of a text, as wide as it may be. hash() differs from process to process; nothing here shows it."""
+
+    def __init__(self, digest: Callable[[bytes], int] = hash) -> None:
+        self._digest = digest
+        # Where each text begins, and where the last one ends.
+        self._begins = array("Q", [0])
+        # A slot is empty, or 32 bits of the digest and the number + 1; the digest says where to look first.
+        self._slots = array("Q", bytes(8 * _FIRST_SLOTS))
+        self._file: int | None = None
+        self._mapped: mmap | bytes = b""
+        self._reads = 0
+        # The texts that are not in the file yet, and how many are.
+        self._late: list[bytes] = []
+        self._written = 0
+
+    def __len__(self) -> int:
+        return len(self._begins) - 1
+
+    def add(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
+        """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in
+        `texts`, and number."""
+        self._make_room(len(texts))
+        known = self._add_few(texts) if len(texts) < _FEW else self._add_many(texts)
+        if self._begins[-1] - self._begins[self._written] >= _BLOCK_BYTES:
+            self._write()
+        return known
+
+    def _add_few(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
+        known: list[tuple[int, int]] = []
+        for index, text in enumerate(texts):
+            key = self._digest(text) & _KEY
+            at = self._place(text, key)
+            if self._slots[at]:
+                known.append((index, (self._slots[at] & _KEY) - 1))
+                continue
+            self._slots[at] = key << 32 | len(self) + 1
+            self._late.append(text)
+            self._begins.append(self._begins[-1] + len(text))
+        return known
+
+    def _add_many(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
+        first = len(self)
+
+        def is_it(index: int, number: int) -> bool:
+            return texts[index] == (self.text(number) if number < first else texts[number - first])
+
+        keys = map(_KEY.__and__, map(self._digest, texts))
+        known = _many().add(self._slots, keys, len(texts), first, is_it)
+        is_new = [True] * len(texts)
+        for index in known:
+            is_new[index] = False
+        new = list(compress(texts, is_new))
+        self._late += new
+        self._begins.extend(accumulate(map(len, new), initial=self._begins.pop()))
+        return sorted(known.items())
+
+    def find(self, text: bytes) -> int | None:
+        """The number of a text, if it has one."""
+        slot = self._slots[self._place(text, self._digest(text) & _KEY)]
+        return (slot & _KEY) - 1 if slot else None
+
+    def text(self, number: int) -> bytes:
+        """The text of a number."""
+        if number >= self._written:
+            return self._late[number - self._written]
+        assert self._file is not None
+        begin, end = self._begins[number], self._begins[number + 1]
+        if end <= len(self._mapped):
+            return self._mapped[begin:end]
+        self._reads += 1
+        if self._reads % _MANY_READS == 0 and 4 * self._reads >= len(self):
+            self._mapped = mmap(self._file, min(_MAPPED_BYTES, self._begins[self._written]), access=ACCESS_READ)
+        return os.pread(self._file, end - begin, begin)
+
+    def _place(self, text: bytes, key: int) -> int:
+        """The slot of a text: its own, or the empty one where it would be."""
+        slots, mask = self._slots, len(self._slots) - 1
+        at = key & mask
+        while (slot := slots[at]) and (slot >> 32 != key or self.text((slot & _KEY) - 1) != text):
+            at = (at + 1) & mask
+        return at
+
+    def _write(self) -> None:
+        if self._file is None:
+            with TemporaryFile() as file:
+                self._file = os.dup(file.fileno())
+            weakref.finalize(self, os.close, self._file)
+        rest = memoryview(b"".join(self._late))
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+        self._written = len(self)
+        self._late.clear()
+
+    def _make_room(self, more: int) -> None:
+        """Keeps the table at most 5/8 full: four times the slots, so that each number moves once or twice in all."""
+        size = len(self._slots)
+        while 8 * (len(self) + more) > 5 * size:
+            size *= 4
+        if size > len(self._slots):
+            self._slots = _many().grown(self._slots, size)
+
+
+def _many() -> ModuleType:
+    from seaspider import manydigests  # noqa: PLC0415 - numpy: what few crawls need takes a tenth of a second
+
+    return manydigests
