@@ -70,13 +70,16 @@ _NOT_A_DEFAULT_HEADER: Final = {
 }
 _COMPONENTS: Final = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES")
 _STORE_PIPELINE: Final = "seaspider.pipelines.StorePipeline"
-# What only shows something promises nothing.
-_LOOKS_ON: Final = frozenset(
+# What only shows something promises nothing, what these middlewares do no crawl of ours needs, and ports are shut by
+# settings of their own.
+_FREE: Final = frozenset(
     {
         *("seaspider.progress.Progress", "scrapy.extensions.logstats.LogStats"),
         *("seaspider.middlewares.wirestats.WireStats", "scrapy.downloadermiddlewares.stats.DownloaderStats"),
         "scrapy.spidermiddlewares.start.StartSpiderMiddleware",
         "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware",
+        "scrapy.extensions.telnet.TelnetConsole",
+        "scrapy.extensions.remote_control.RemoteControl",
     }
 )
 
@@ -135,7 +138,7 @@ def _check_components(settings: BaseSettings, name: str) -> None:
     with _readable(settings, name):
         found = _places(settings.get_component_priority_dict_with_base(name))
     for path, wanted in getattr(base, name).items():
-        if path not in _LOOKS_ON and found.get(path) != wanted:
+        if path not in _FREE and found.get(path) != wanted:
             raise SettingError(
                 name,
                 {path: found.get(path)},
