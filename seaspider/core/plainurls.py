@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from operator import add, itemgetter
 from typing import Final
 
 from seaspider.core.urls import Url, UrlError, normalise, spellings
 
-# A line: scheme and authority, path and query of characters that normalising leaves alone (RFC 3986 pchar without the
-# apostrophe, which a query has escaped), a fragment. Short enough to be far from every limit.
-_LINE: Final = re.compile(
-    rb"^(?:([Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9.:_-]{1,260})"
-    rb"(/[A-Za-z0-9._~!$&()*+,;=:@%/?-]{0,7900})(?:#[!-~]{0,4000})?|.*)$",
-    re.MULTILINE,
-)
-_PREFIX, _TARGET = itemgetter(0), itemgetter(1)
+# What normalising leaves alone: characters of path and query (RFC 3986 pchar without the apostrophe, which a query has
+# escaped), and what may be a normalised origin with the first slash. A line is far from every limit of length.
+_ALONE: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~!$&()*+,;=:@%/?-"
+_OTHERS: Final = re.compile(rb"[^A-Za-z0-9._~!$&()*+,;=:@%/?\n-].*")
+_ORIGIN: Final = re.compile(rb"[Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9.:_-]{1,260}/")
+_FRAGMENT: Final = re.compile(rb"[!-~]{0,4000}")
+_LONGEST: Final = 7_900
+_DOTS: Final = re.compile(rb"/\..*")
 _ESCAPE: Final = re.compile(rb"%[0-9A-Za-z]{0,2}")
 # Escape -> as it is spelled in a normalised URL, if that can be done wherever it stands: no scheme and no authority
 # that is taken for plain has a percent sign or a tilde in it.
@@ -30,7 +29,7 @@ _SPELLED: Final = {
     escape: spelled for escape, spelled in spellings().items() if spelled != escape and spelled[:1] in (b"%", b"~")
 }
 _EASY_ESCAPES: Final = {*_SPELLED, *(escape for escape, spelled in spellings().items() if escape == spelled)}
-_EASILY_ESCAPED: Final = re.compile(rb"(?:[^%]+|%(?!2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])[0-9A-F]{2})*")
+_EASILY_ESCAPED: Final = re.compile(rb"(?:[^%]++|%(?!2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])[0-9A-F]{2})*+")
 
 
 class Origins:
@@ -43,39 +42,36 @@ class Origins:
 
     def of(self, url: Url) -> int:
         """The number of a URL's origin."""
-        return self._number(url.origin.encode(), url.host)
+        number = self._numbers.setdefault(f"{url.origin}/".encode(), len(self.texts))
+        if number == len(self.texts):
+            self.texts.append(url.origin)
+            self.hosts.append(url.host)
+        return number
 
-    def written(self, prefixes: list[bytes]) -> list[int | None]:
-        """The numbers of origins as they are written, or None: each URL is to be normalised by itself. Capitals
-        in `prefixes` are made small."""
+    def written(self, lines: list[bytes]) -> list[int | None]:
+        """The numbers of origins as they are written, or None: such a line is to be normalised by itself. Capitals of
+        origins in `lines` are made small."""
+        # The first slash after the two. Where there is none nothing is left, and nothing is no origin.
+        prefixes = [line[: line.find(b"/", 8) + 1] for line in lines]
         numbers: list[int | None] = list(map(self._numbers.get, prefixes))
         at = -1
         for _ in range(numbers.count(None)):
             at = numbers.index(None, at + 1)
-            if prefixes[at]:
-                prefixes[at] = prefixes[at].lower()
-                numbers[at] = self._written(prefixes[at])
+            if _ORIGIN.fullmatch(prefixes[at]):
+                prefix = prefixes[at].lower()
+                numbers[at] = self._written(prefix)
+                lines[at] = prefix + lines[at][len(prefix) :]
         return numbers
-
-    def text_of(self, number: int) -> bytes:
-        return self.texts[number].encode()
 
     def _written(self, prefix: bytes) -> int | None:
         number = self._numbers.get(prefix)
         if number is None:
             try:
-                url = normalise(f"{prefix.decode()}/")
+                url = normalise(prefix.decode())
             except UrlError:
                 return None
-            if url.text == f"{prefix.decode()}/":
-                return self._number(prefix, url.host)
-        return number
-
-    def _number(self, text: bytes, host: str) -> int:
-        number = self._numbers.setdefault(text, len(self.texts))
-        if number == len(self.texts):
-            self.texts.append(text.decode())
-            self.hosts.append(host)
+            if url.text == prefix.decode():
+                return self.of(url)
         return number
 
 
@@ -85,19 +81,26 @@ def plain(block: bytes, origins: Origins) -> tuple[list[int | None], list[bytes]
     escapes = set(_ESCAPE.findall(block)) if b"%" in block else set()
     for escape in escapes & _SPELLED.keys():
         block = block.replace(escape, _SPELLED[escape])
-    found = _LINE.findall(block)
-    prefixes, targets = list(map(_PREFIX, found)), list(map(_TARGET, found))
-    if not escapes <= _EASY_ESCAPES:
-        targets = [target if _EASILY_ESCAPED.fullmatch(target) else b"" for target in targets]
-    for line in _having(b"/.", block):
-        if targets[line]:
-            targets[line] = _without_dot_segments(targets[line])
-    numbers = origins.written(prefixes)
-    at = -1
-    for _ in range(targets.count(b"")):
-        at = targets.index(b"", at + 1)
-        numbers[at] = None
-    return numbers, list(map(add, prefixes, targets))
+    lines = block.split(b"\n")
+    if block.translate(None, _ALONE + b"\n"):
+        for at in _having(_OTHERS, block):
+            lines[at] = _without_fragment(lines[at])
+    numbers = origins.written(lines)
+    for at in _having(_DOTS, block):
+        if numbers[at] is not None:
+            path = lines[at].index(b"/", 8)
+            lines[at] = lines[at][:path] + _without_dot_segments(lines[at][path:])
+    if not escapes <= _EASY_ESCAPES or len(max(lines, key=len)) > _LONGEST:
+        for at, line in enumerate(lines):
+            if len(line) > _LONGEST or not _EASILY_ESCAPED.fullmatch(line):
+                numbers[at] = None
+    return numbers, lines
+
+
+def _without_fragment(line: bytes) -> bytes:
+    """A line with other characters than those that are left alone; nothing, if it is not because of its fragment."""
+    line, mark, fragment = line.partition(b"#")
+    return line if mark and not line.translate(None, _ALONE) and _FRAGMENT.fullmatch(fragment) else b""
 
 
 def _without_dot_segments(target: bytes) -> bytes:
@@ -115,12 +118,10 @@ def _without_dot_segments(target: bytes) -> bytes:
     return b"/" + b"/".join(kept) + mark + query
 
 
-def _having(what: bytes, block: bytes) -> Iterator[int]:
-    """The lines, counted from 0, that have something in them."""
+def _having(what: re.Pattern[bytes], block: bytes) -> Iterator[int]:
+    """The lines, counted from 0, that have something in them; `what` takes in the rest of the line."""
     line = seen = 0
-    at = block.find(what)
-    while at >= 0:
-        line += block.count(b"\n", seen, at)
+    for found in what.finditer(block):
+        line += block.count(b"\n", seen, found.start())
+        seen = found.start()
         yield line
-        seen = at
-        at = block.find(what, at + 1)

@@ -38,6 +38,8 @@ OTHER = {
     "escaped-letter": b"http://h.test/%61",
     "stray-percent": b"http://h.test/%%7e",
     "cut-escape": b"http://h.test/%7",
+    "cut-escape-far-from-the-slash": b"http://h.test/" + b"a" * 400 + b"%zz",
+    "no-slash-after-a-known-origin": b"http://h.testx",
     "escaped-scheme": b"%68ttp://h.test/",
     "escaped-host": b"http://%68.test/",
     "escaped-tilde-in-host": b"http://%7e.test/",
