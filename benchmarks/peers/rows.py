@@ -12,7 +12,8 @@ from statistics import median
 
 from benchmarks.peers.crawlers import AIOHTTP, BESIDE, OURS, SCRAPY_LINKS, SCRAPY_SAME, SORT, Crawler
 from benchmarks.peers.runs import Run, Runs, page_cpu_ms, pages_per_s, seen
-from seaspider.config import LONGEST_IDLE, ORDERS
+from seaspider.config import ORDERS
+from seaspider.core.orders import OrderName
 
 
 class Verdict(StrEnum):
@@ -98,7 +99,7 @@ FIGURES = (
     Figure("P2", "W2i", BOUND, EFFICIENT, _efficiency, "{:.3f}"),
     Figure("P2", "W2", BOUND, EFFICIENT, _efficiency, "{:.3f}", judged=()),
     Figure("P2", "W2n", BOUND, EFFICIENT, _efficiency, "{:.3f}", judged=()),
-    Figure("P3", "W3", BOUND, Limit(0.95, 0.98), _efficiency, "{:.3f}", judged=(LONGEST_IDLE,)),
+    Figure("P3", "W3", BOUND, Limit(0.95, 0.98), _efficiency, "{:.3f}", judged=(OrderName.LONGEST_IDLE,)),
     Figure("P4", "W4", BOUND, Limit(0.93, 0.97), _efficiency, "{:.3f}"),
     Figure("P5", "W1", SPEED, Limit(1.4, 1.9), pages_per_s, "{:.0f}", SCRAPY_SAME),
     Figure("P6", "W1", "processor ms a page, without the start", Limit(6, 3, True), page_cpu_ms, "{:.2f}", AIOHTTP),

@@ -85,7 +85,9 @@ def test_no_port_listens(warm: Warm, tmp_path: Path) -> None:
 
 def test_twin_with_a_telnet_console_a_port_listens(warm: Warm, tmp_path: Path) -> None:
     """Which the guard refuses: tests/test_guard.py."""
-    switches = ("-s", "TELNETCONSOLE_ENABLED=True", "-s", "TELNETCONSOLE_HOST=127.0.0.1")
+    extensions = '{"seaspider.extension.Seaspider": 0, "scrapy.extensions.telnet.TelnetConsole": 1}'
+    switches = ("-s", f"EXTENSIONS={extensions}", "-s", "TELNETCONSOLE_ENABLED=True")
+    switches += ("-s", "TELNETCONSOLE_HOST=127.0.0.1")
     unguarded = "from seaspider import guard; guard.check = lambda settings: None"
     [port] = while_it_crawls(warm, tmp_path, ports, *switches, sabotage=unguarded)
     assert port.startswith("tcp 0100007F:")
