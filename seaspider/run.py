@@ -29,6 +29,7 @@ from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
 from seaspider.door import Door
 from seaspider.errors import ExitCode, QueueFileError, RunFailed, Shortage
+from seaspider.fleet.shard import Shard
 from seaspider.history import History
 from seaspider.items import Page, record
 from seaspider.knownurls import Mark
@@ -72,8 +73,9 @@ class Run:
         self.queue: Queue | None = None
         self.feed_errors: dict[str, str] = {}
         """The feeds that could not be written, and why. No matter of the store, so not of `exit_code` either."""
-        self.replay_of: str | None = None
-        """The digest of the store whose answers it gets, if nothing is sent to anybody."""
+        self.made_from: dict[str, str] = {}
+        """What its `versions` name beside programs: `replay_of`, the digest of the store whose answers it gets, if
+        nothing is sent to anybody; `plan` and `shard`, if its queue is a part of a fleet's."""
         self.halted: Callable[[], str | None] = lambda: None
         """Why no further turn is given out, although nothing failed: the reason in the manifest."""
         self.reason = ""
@@ -221,16 +223,18 @@ def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Cloc
     """The run that the spider's arguments ask for, its queue loaded.
 
     Raises SettingError, ArgumentError, QueueFileError, UnsupportedPlatform (no store is made then), StoreError and
-    StoreInUse; nothing was asked of anybody.
+    StoreInUse; nothing was asked of anybody. Of a shard, the plan is looked at first.
     """
     asked = Arguments.read(arguments)
     config = asked.applied_to(Config.from_settings(settings))
     clock = clock or SystemClock()
-    with queuecheck.checked(asked.queue) as copy:
+    shard = Shard.of(asked)
+    with queuecheck.checked(asked.queue, part=shard is not None) as copy:
         store = FolderStore(Path(asked.store))
         try:
             run = next_run(config, store, real_world(config, clock))
-            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy))
+            run.made_from = {} if shard is None else shard.to_record()
+            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=shard is not None))
         except BaseException:
             store.close()
             raise
