@@ -88,7 +88,7 @@ def _what_next(roster: Roster, plan: Plan, logs: str) -> Iterator[str]:
     if roster.counted(State.FAILED):
         yield f"What failed is told in {logs}."
     if roster.exit_code == ExitCode.DONE:
-        yield f"All {plan.lines['lines']} lines of the queue are final."
+        yield f"All {sum(part.lines for part in plan.parts)} lines of the queue are final."
     elif roster.exit_code != ExitCode.USAGE:
         yield "Not all is final: run it again to go on; what is done is not asked again."
 

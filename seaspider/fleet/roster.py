@@ -33,12 +33,18 @@ class State(StrEnum):
     FAILED = "failed"
 
 
+_CODES: Final = {
+    State.DONE: ExitCode.DONE,
+    State.UNFINISHED: ExitCode.UNFINISHED,
+    State.GATE: ExitCode.GATE,
+    State.HELD: ExitCode.STORE_IN_USE,
+    State.STOPPED: ExitCode.INTERRUPTED,
+    # Of a fleet that was stopped.
+    State.WAITING: ExitCode.INTERRUPTED,
+    State.RUNNING: ExitCode.INTERRUPTED,
+}
 _ENDS: Final[dict[int | None, State]] = {
-    ExitCode.DONE: State.DONE,
-    ExitCode.UNFINISHED: State.UNFINISHED,
-    ExitCode.GATE: State.GATE,
-    ExitCode.STORE_IN_USE: State.HELD,
-    ExitCode.INTERRUPTED: State.STOPPED,
+    _CODES[state]: state for state in (State.DONE, State.UNFINISHED, State.GATE, State.HELD, State.STOPPED)
 }
 # What a fleet ends with: the first of these that any shard ended with.
 _WORST_FIRST: Final = (
@@ -118,9 +124,11 @@ class Roster:
     @property
     def exit_code(self) -> ExitCode:
         """What the fleet ends with."""
-        met = {shard.code for shard in self.shards}
-        if self.counted(State.FAILED) and not met & {ExitCode.USAGE, ExitCode.STORE}:
-            return ExitCode.INTERNAL
-        if self.counted(State.WAITING):
-            met.add(ExitCode.INTERRUPTED)
+        met = {_code_of(shard) for shard in self.shards}
         return next((code for code in _WORST_FIRST if code in met), ExitCode.DONE)
+
+
+def _code_of(shard: Shard) -> ExitCode:
+    if shard.state is State.FAILED:
+        return ExitCode(shard.code) if shard.code in (ExitCode.USAGE, ExitCode.STORE) else ExitCode.INTERNAL
+    return _CODES[shard.state]
