@@ -1,6 +1,6 @@
 """Runs the shards of a plan on a Dask cluster, until each has an end.
 
-As many shards are given out as there are workers, so that Dask holds none back and a worker's death is the death of
+As many shards are given out as there are workers up, so that Dask holds none back and a worker's death is the death of
 the one it had. What an end means is fleet.roster's to say. A first SIGINT or SIGTERM lets the crawls come to their end,
 a second one ends at once.
 """
@@ -82,8 +82,10 @@ class FleetRun:
         if self._roster.stopped and not self._told:
             self._told = True
             self._client.run(task.stop, self._name, on_error="ignore")
-        workers = self._workers or sum(self._client.nthreads().values())
-        while len(self._futures) < workers and (shard := self._roster.next(time.monotonic())) is not None:
+        # Those that are up: one that died is replaced, and gets its shard then.
+        threads = sum(self._client.nthreads().values())
+        room = min(threads, self._workers or threads)
+        while len(self._futures) < room and (shard := self._roster.next(time.monotonic())) is not None:
             self._submit(shard)
 
     def _submit(self, shard: Shard) -> None:

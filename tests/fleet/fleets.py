@@ -53,6 +53,7 @@ def running(folder: Path, *options: str, **more: Any) -> Iterator[subprocess.Pop
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     ) as process:
         try:
             yield process
