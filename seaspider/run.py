@@ -205,7 +205,7 @@ class Run:
     def exit_code(self) -> ExitCode:
         """What the process ends with, once `reason` is known."""
         if self.failed is not None:
-            return ExitCode.STORE
+            return self.failed.exit_code
         left = self.tally.not_final or self.tally.unfinished
         # Errors that were counted up to a limit are what the limit was set for.
         limited = self.reason == "closespider_errorcount" and left
