@@ -17,6 +17,7 @@ from seaspider.config import LONGEST_IDLE, Config
 from seaspider.core.frontier import Frontier, FrontierPolicy, RobotsTurn
 from seaspider.core.governor import BackoffPolicy, backoff_ns
 from seaspider.core.hostqueue import HostOrder
+from seaspider.core.leases import Lease
 from seaspider.core.longestidle import LongestIdle
 from seaspider.core.order import RoundRobin
 from seaspider.core.queue import Entry, QueueError
@@ -219,8 +220,10 @@ class Run:
         return ExitCode.UNFINISHED if left else ExitCode.DONE
 
 
-def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Clock | None = None) -> Run:
-    """The run that the spider's arguments ask for, its queue loaded.
+def with_queue(
+    settings: BaseSettings, arguments: Mapping[str, Any], clock: Clock | None = None, lease: Lease | None = None
+) -> Run:
+    """The run that the spider's arguments ask for, its queue loaded. It ends when it no longer holds the `lease`.
 
     Raises SettingError, ArgumentError, QueueFileError, UnsupportedPlatform (no store is made then), StoreError and
     StoreInUse; nothing was asked of anybody. Of a shard, the plan is looked at first.
@@ -232,7 +235,7 @@ def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Cloc
     with queuecheck.checked(asked.queue, part=shard is not None) as copy:
         store = FolderStore(Path(asked.store))
         try:
-            run = next_run(config, store, real_world(config, clock))
+            run = next_run(config, store, real_world(config, clock, lease))
             run.made_from = {} if shard is None else shard.to_record()
             run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=shard is not None))
         except BaseException:
