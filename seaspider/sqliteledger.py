@@ -234,14 +234,13 @@ class SqliteLedger(ThreadLedger):
         if connection is not None:
             connection.close()
 
-    def _trouble(self, error: Exception) -> None:
+    def _is_worth_saying(self, error: Exception) -> bool:
         """A file in use is told of when it is for a while."""
-        if _is_busy(error):
-            now_ns = self._clock.boot_ns()
-            self._busy_ns = now_ns if self._busy_ns is None else self._busy_ns
-            if now_ns - self._busy_ns < _BUSY_FOR_A_WHILE_NS:
-                return
-        super()._trouble(error)
+        if not _is_busy(error):
+            return True
+        now_ns = self._clock.boot_ns()
+        self._busy_ns = now_ns if self._busy_ns is None else self._busy_ns
+        return now_ns - self._busy_ns >= _BUSY_FOR_A_WHILE_NS
 
 
 def _is_busy(error: Exception) -> bool:

@@ -118,7 +118,11 @@ class ThreadLedger(WaitingLedger):
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
 
     def _trouble(self, error: Exception) -> None:
-        self._say(str(error))
+        if self._is_worth_saying(error):
+            self._say(str(error))
+
+    def _is_worth_saying(self, error: Exception) -> bool:
+        return True
 
     def _say(self, why: str) -> None:
         """Tells why nothing is sent, once a minute at most."""

@@ -7,14 +7,15 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import redis
 
-from seaspider.core.redisurl import RedisPlace
+from seaspider.core.redisurl import RedisPlace, redis_place
+from tests.tlscerts import Authority
 
 PASSWORD = "s3cret/+@?"
 LASTING = {"appendonly": "yes", "maxmemory-policy": "noeviction"}
@@ -36,8 +37,8 @@ def free_port() -> int:
 
 
 class RedisProcess:
-    """Runs within a `with` block. `settings`: redis.conf's, on top of LASTING. `tls`: certificates of `folder`'s
-    `ca.pem`, `server.pem`; the port is for TLS only then. What it kept is there again when it is started again."""
+    """Runs within a `with` block. `settings`: redis.conf's, on top of LASTING. `tls`: the port is for TLS only, by an
+    authority in `folder`'s `ca.pem`. What it kept is there again when it is started again."""
 
     def __init__(self, folder: Path, *, password: str | None = None, tls: bool = False, **settings: str) -> None:
         self.folder = folder
@@ -46,11 +47,18 @@ class RedisProcess:
         self.port = free_port()
         self._settings = {**LASTING, **{name.replace("_", "-"): value for name, value in settings.items()}}
         self._process: subprocess.Popen[bytes] | None = None
+        if tls:
+            Authority(folder).server("127.0.0.1")
 
     @property
     def place(self) -> RedisPlace:
-        files = (("ssl_ca_certs", str(self.folder / "ca.pem")),) if self.tls else ()
-        return RedisPlace("127.0.0.1", self.port, 0, self.tls, None, self.password, files)
+        return redis_place(self.url)
+
+    @property
+    def url(self) -> str:
+        secret = "" if self.password is None else f":{quote(self.password, safe='')}@"
+        option = f"?ssl_ca_certs={self.folder / 'ca.pem'}" if self.tls else ""
+        return f"redis{'s' * self.tls}://{secret}127.0.0.1:{self.port}/0{option}"
 
     @property
     def client(self) -> redis.Redis:
@@ -59,7 +67,7 @@ class RedisProcess:
 
     def start(self) -> None:
         ports = {"port": "0", "tls-port": str(self.port)} if self.tls else {"port": str(self.port)}
-        files = {"tls-cert-file": "server.pem", "tls-key-file": "server.pem", "tls-ca-cert-file": "ca.pem"}
+        files = {"tls-cert-file": "server-1.pem", "tls-key-file": "server-1.pem", "tls-ca-cert-file": "ca.pem"}
         given = {
             "bind": "127.0.0.1",
             "dir": str(self.folder),
@@ -78,17 +86,19 @@ class RedisProcess:
 
     def _wait(self) -> None:
         end = time.monotonic() + STARTS_WITHIN_S
-        while True:
-            try:
-                with self.client as client:
-                    client.ping()
-                return
-            except redis.RedisError as error:
-                log = (self.folder / "redis.log").read_text("utf-8")
-                assert time.monotonic() < end, f"{error}\n{log}"
-                assert self._process is not None
-                assert self._process.poll() is None, log
+        while not self._answers():
+            log = (self.folder / "redis.log").read_text("utf-8")
+            assert self._process is not None
+            assert self._process.poll() is None, log
+            assert time.monotonic() < end, log
             time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        try:
+            with self.client as client:
+                return bool(client.ping())
+        except redis.RedisError:
+            return False
 
     def signal(self, number: int) -> None:
         assert self._process is not None
@@ -123,6 +133,3 @@ class RedisProcess:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
         self.kill()
-
-
-Server = Callable[..., RedisProcess]
