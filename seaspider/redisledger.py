@@ -154,6 +154,8 @@ class RedisLedger(ThreadLedger):
             self._exchange("anew", [_lease("")], answer.epoch)
             raise ClockJumped("the server's clock went ahead; every pause begins anew")
         if latest is not None and latest.epoch != answer.epoch:
+            self._disconnect()
+            self._open()  # it may have been started again with other settings
             self._tell(Token(""), {key: max(0, until - answer.after_ns) for key, until in self._own.items()})
         self._latest = answer
         return answer

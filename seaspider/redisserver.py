@@ -21,7 +21,7 @@ from seaspider.core.redisurl import RedisPlace
 TIMEOUT_S: Final = 2.0
 """For an answer, and for a connection. A stop is not looked at meanwhile."""
 
-_SCRIPTS: Final = Path(__file__).with_name("redisscripts")
+SCRIPTS: Final = Path(__file__).with_name("redisscripts")
 _VERBS: Final = ("claim", "settle", "acquire", "renew", "release", "anew")
 _LEAST_VERSION: Final = 6
 # INFO's field, what it must be, and what is wrong otherwise.
@@ -60,11 +60,11 @@ class RedisServer:
         self._client.close()
 
     def _script(self, verb: str) -> Script:
-        return self._client.register_script("\n".join(map(_source, ("common", verb))))
+        return self._client.register_script("\n".join(map(source, ("common", verb))))
 
 
-def _source(name: str) -> str:
-    return (_SCRIPTS / f"{name}.lua").read_text("ascii")
+def source(name: str) -> str:
+    return (SCRIPTS / f"{name}.lua").read_text("ascii")
 
 
 def _client(place: RedisPlace) -> Redis:
