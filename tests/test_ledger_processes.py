@@ -107,7 +107,7 @@ class Fleet:
         victim = [web.url("host00.test", "/victim")] if self.kill_one and process == 0 else []
         return victim + queue
 
-    def arrivals(self, folder: Path, ledger: Callable[[int], Path]) -> list[Arrival]:
+    def arrivals(self, folder: Path, ledger: Callable[[int], Path | str]) -> list[Arrival]:
         """What arrived, with the CPUs busy; all processes ended well, but for the one that was killed."""
         routes = {"/*": Answer(body="a page\n"), "/robots.txt": Answer(404), "/victim": Answer(fault=Fault.HANG)}
         settings = {"SEASPIDER_INTERVAL": self.pause_s}
