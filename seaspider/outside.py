@@ -40,17 +40,23 @@ def real_world(config: Config, clock: Clock, lease: Lease | None = None) -> Worl
     return lambda stopped: Outside(
         clock,
         SystemResolver(config.resolve, config.dns_timeout_s),
-        open_ledger(config.ledger, clock, stopped, lease),
+        _open_ledger(config.ledger, clock, stopped, lease),
         HttpExchange(config),
     )
 
 
-def open_ledger(
-    place: str, clock: Clock, stopped: Callable[[], bool] = lambda: False, lease: Lease | None = None
-) -> MemoryLedger | ThreadLedger:
-    """The ledger that the setting names. Raises SettingError."""
-    if place == IN_MEMORY:
+def _open_ledger(place: str, clock: Clock, stopped: Callable[[], bool], lease: Lease | None) -> Ledger:
+    if place == IN_MEMORY and lease is None:
         return MemoryLedger(clock, stopped=stopped)
+    return shared_ledger(place, clock, stopped, lease)
+
+
+def shared_ledger(
+    place: str, clock: Clock, stopped: Callable[[], bool] = lambda: False, lease: Lease | None = None
+) -> ThreadLedger:
+    """The ledger that the setting names, which keeps leases too. Raises SettingError, also for IN_MEMORY."""
+    if place == IN_MEMORY:
+        raise SettingError("SEASPIDER_LEDGER", place, "keeps no leases; name a file or a Redis server")
     if is_url(place):
         return _redis_ledger(place, clock, stopped, lease)
     try:

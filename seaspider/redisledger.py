@@ -76,6 +76,7 @@ class RedisLedger(ThreadLedger):
         """Tokens of claims that were sent, but whose answer did not come."""
         self._own: dict[str, int] = {}
         """Until when this process let a key rest, in case the server forgets it."""
+        self._sweep_at = _OWN_BEFORE_SWEEP
         self._latest: _Answer | None = None
         try:
             self._thread.submit(self._open).result()
@@ -103,7 +104,7 @@ class RedisLedger(ThreadLedger):
         faultpoints.reached("after commit claim")
         own_ns = max(self._own.get(key, 0) for key in pauses_ns)
         if own_ns > answer.after_ns:
-            self._tell(token, {key: self._own.get(key, 0) - answer.after_ns for key in pauses_ns})
+            self._tell(token, {key: max(0, self._own.get(key, 0) - answer.after_ns) for key in pauses_ns})
             return own_ns
         return Claimed(token, answer.after_ns, answer.before_ns + hold_ns)
 
@@ -111,8 +112,9 @@ class RedisLedger(ThreadLedger):
         check_settle(pauses_ns)
         answer = self._ask("settle", pauses_ns, token, *map(_us, pauses_ns.values()))
         faultpoints.reached("after commit settle")
-        if len(self._own) >= _OWN_BEFORE_SWEEP:
+        if len(self._own) >= self._sweep_at:
             self._own = {key: until for key, until in self._own.items() if until > answer.after_ns}
+            self._sweep_at = 2 * len(self._own) + _OWN_BEFORE_SWEEP
         for key, pause_ns in pauses_ns.items():
             self._own[key] = max(self._own.get(key, 0), answer.before_ns + pause_ns)
         names = dict(zip(map(_key, pauses_ns), pauses_ns, strict=True))

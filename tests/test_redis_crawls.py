@@ -19,7 +19,22 @@ from seaspider.loopback.judge import Key, pairs
 from tests.crawling import Ended, crawl, scrapy
 from tests.redisservers import PASSWORD, RedisProcess, free_port
 from tests.running import Running
-from tests.test_ledger_processes import SMALL, Fleet, crawling, requests_of, shown, too_near, wait_until
+from tests.test_ledger_processes import (
+    CLAIMS_NEVER_LAPSE,
+    HOLD_AND_PAUSE_NS,
+    KILLED_PAUSE_S,
+    LATE_S,
+    SMALL,
+    STOPPED_PAUSE_S,
+    Fleet,
+    crawling,
+    killed_in_a_request,
+    requests_of,
+    shown,
+    stopped_and_continued,
+    too_near,
+    wait_until,
+)
 
 NAMES = {"one.test": "127.0.42.1"}
 ROUTES = {"/robots.txt": Answer(404), "/*": Answer(body="a page\n")}
@@ -56,6 +71,26 @@ def test_p3_eight_processes_one_killed_over_fifty_addresses(
     assert len(pairs(found, Key.IP)) >= 1000
     assert len(pairs(found, Key.HOST)) >= 1000
     assert too_near(found, fleet.pause_s) == []
+
+
+def test_p3_a_process_stopped_for_longer_than_its_hold_claims_anew(tmp_path: Path, server: RedisProcess) -> None:
+    stopped = stopped_and_continued(tmp_path, ledger=server.url)
+    assert too_near(stopped.arrivals, STOPPED_PAUSE_S) == []
+    assert stopped.sent == [True, False, True]
+
+
+def test_p3_twin_without_the_look_at_the_claim_it_sends_too_soon(tmp_path: Path, server: RedisProcess) -> None:
+    stopped = stopped_and_continued(tmp_path, CLAIMS_NEVER_LAPSE, server.url)
+    assert too_near(stopped.arrivals, STOPPED_PAUSE_S) != []
+
+
+def test_a_process_killed_in_a_request_holds_up_its_address(tmp_path: Path, server: RedisProcess) -> None:
+    """From its claim for hold and pause. By its own clock that began no later than its answer came."""
+    killed = killed_in_a_request(tmp_path, "second", server.url)
+    free_ns = killed.claimed_ns + HOLD_AND_PAUSE_NS
+    assert free_ns - ns_from_s(KILLED_PAUSE_S) <= killed.next_ns
+    assert killed.arrivals[1].arrived_ns <= max(free_ns, killed.asked_ns) + ns_from_s(LATE_S)
+    assert too_near(killed.arrivals, KILLED_PAUSE_S) == []
 
 
 # --- a server that is away for a while ---
@@ -213,11 +248,11 @@ import seaspider.spiders.seaspider as spiders
 from seaspider.clock import SystemClock
 from seaspider.config import Config
 from seaspider.leasekeeper import kept
-from seaspider.outside import open_ledger
+from seaspider.outside import shared_ledger
 with_queue = spiders.with_queue
 def under_a_lease(settings, arguments):
     clock = SystemClock()
-    leases = open_ledger(Config.from_settings(settings).ledger, clock)
+    leases = shared_ledger(Config.from_settings(settings).ledger, clock)
     keeper = kept(leases, "plan/7", clock)
     run = with_queue(settings, arguments, clock, keeper.__enter__())
     close = run.close
@@ -279,4 +314,5 @@ def test_a_runner_that_lost_its_shard_asks_nothing_more_and_ends_with_75(
     assert targets == ["/robots.txt", "/0"]
     assert ended.log.splitlines()[-1].endswith("the lease of plan/7 is another runner's by now")
     assert list(ended.endings().values()) == ["stored"]
-    assert [scrapy([command, str(ended.store)], tmp_path).exit for command in ("verify", "replay")] == [0, 0]
+    assert scrapy(["verify", str(ended.store)], tmp_path).exit == 0
+    assert scrapy(["replay", str(ended.store), "-a", f"store={tmp_path / 'again'}"], tmp_path).exit == 0

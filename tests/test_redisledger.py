@@ -229,6 +229,19 @@ def test_a_server_whose_clock_went_ahead_begins_anew(server: RedisProcess, caplo
     assert said(caplog)[0].endswith("the server's clock went ahead; every pause begins anew")
 
 
+def test_twin_a_process_that_does_not_look_at_the_clock_claims_at_once(
+    server: RedisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seaspider.redisledger._jumped", lambda latest, answer: False)
+    clock = SlowClock()
+    with opened(server, clock) as one:
+        use(one, A)
+        before = epoch(server)
+        clock.behind_ns = 5 * MS
+        assert claim(one, B).claimed_ns - CLOCK.boot_ns() < HOLD
+        assert epoch(server) == before
+
+
 def test_a_server_whose_clock_went_back_begins_anew(server: RedisProcess) -> None:
     with opened(server) as one:
         use(one, A, pause_ns=0)
@@ -424,7 +437,38 @@ def test_password_and_tls(tmp_path: Path, tls: bool) -> None:
             assert waited_ns(other, A, since_ns=CLOCK.boot_ns()) >= 400 * MS
 
 
+RIGHTS = "on >s3cret ~seaspider:* +evalsha +script|load +select +info +time +hget +hmget +hset +pexpire"
+
+
+def test_a_user_needs_no_more_rights_than_readme_names(server: RedisProcess, caplog: pytest.LogCaptureFixture) -> None:
+    place = redis_place(f"redis://crawler:s3cret@127.0.0.1:{server.port}/0")
+    with server.client as client:
+        client.execute_command("ACL", "SETUSER", "crawler", *RIGHTS.split())
+        ledger = RedisLedger(place, CLOCK)
+        use(ledger, A)
+        assert isinstance(ledger.acquire("plan/7", 60_000 * MS), Lease)
+        eventloop.run(ledger.close())
+        assert said(caplog) == []
+        client.execute_command("ACL", "SETUSER", "crawler", "-info")
+    with pytest.raises(UnfitServer, match=r"does not let this user do what the ledger needs: .*'info'"):
+        RedisLedger(place, CLOCK)
+
+
 # --- what it keeps, and its end ---
+
+
+def test_what_is_written_is_a_thousandth_longer_and_by_the_servers_clock(server: RedisProcess) -> None:
+    def kept(*fields: str) -> list[int]:
+        with server.client as client:
+            latest = int(str(client.hget("seaspider:epoch", "latest")))
+            read = dict(zip(fields, client.hmget(f"seaspider:key:{A}", *fields), strict=True))  # type: ignore[arg-type]
+        return [int(str(read[field])) - (0 if field == "pause" else latest) for field in fields]
+
+    with opened(server) as one:
+        held = claim(one, A, pause_ns=1_000_001, hold_ns=10_000 * MS)
+        assert kept("rest", "lapse", "pause") == [0, 10_010_000 + 1002, 1002]
+        settle(one, held, A, pause_ns=10_000 * MS)
+        assert kept("rest", "pause") == [10_010_000, 10_010_000]
 
 
 def test_keys_are_forgotten_long_after_they_are_free(server: RedisProcess) -> None:
