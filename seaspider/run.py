@@ -30,7 +30,7 @@ from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
 from seaspider.door import Door
 from seaspider.errors import ExitCode, QueueFileError, RunFailed, Shortage
-from seaspider.fleet.shard import Shard
+from seaspider.fleet.shard import Held, Shard
 from seaspider.history import History
 from seaspider.items import Page, record
 from seaspider.knownurls import Mark
@@ -75,8 +75,8 @@ class Run:
         self.feed_errors: dict[str, str] = {}
         """The feeds that could not be written, and why. No matter of the store, so not of `exit_code` either."""
         self.made_from: dict[str, str] = {}
-        """What its `versions` name beside programs: `replay_of`, the digest of the store whose answers it gets, if
-        nothing is sent to anybody; `plan` and `shard`, if its queue is a part of a fleet's."""
+        """What its `versions` name beside programs: `replay_of`, a store's digest, or a fleet's `plan` and `shard`."""
+        self.held: Held | None = None
         self.halted: Callable[[], str | None] = lambda: None
         """Why no further turn is given out, although nothing failed: the reason in the manifest."""
         self.reason = ""
@@ -91,9 +91,11 @@ class Run:
         self.door.stopped = self._is_stopped
 
     async def close(self) -> None:
-        """Gives back the store and the ledger."""
+        """Gives back the store, the ledger and the shard."""
         self.store.close()
         await self.ledger.close()
+        if self.held is not None:
+            await self.held.close()
 
     def _is_stopped(self) -> bool:
         return self.stopped() or self.failed is not None
@@ -232,12 +234,25 @@ def with_queue(
     config = asked.applied_to(Config.from_settings(settings))
     clock = clock or SystemClock()
     shard = Shard.of(asked)
-    with queuecheck.checked(asked.queue, part=shard is not None) as copy:
+    if shard is None:
+        return _loaded(asked, config, clock, lease)
+    # Before anything of the store is read: another may still be at work in it, on another machine.
+    held = Held(shard, config.ledger, clock)
+    try:
+        run = _loaded(asked, config, clock, held.lease, part=True)
+    except BaseException:
+        held.give_back()
+        raise
+    run.made_from, run.held = shard.to_record(), held
+    return run
+
+
+def _loaded(asked: Arguments, config: Config, clock: Clock, lease: Lease | None, *, part: bool = False) -> Run:
+    with queuecheck.checked(asked.queue, part=part) as copy:
         store = FolderStore(Path(asked.store))
         try:
             run = next_run(config, store, real_world(config, clock, lease))
-            run.made_from = {} if shard is None else shard.to_record()
-            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=shard is not None))
+            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=part))
         except BaseException:
             store.close()
             raise

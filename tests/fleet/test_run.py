@@ -10,7 +10,7 @@ import pytest
 from seaspider.fleet import plan as plans
 from seaspider.loopback import Answer, LoopbackWeb, judge
 from tests.crawling import scrapy
-from tests.fleet.fleets import crawls, descendants, digests, final_pages, is_alive, run_fleet, running, until
+from tests.fleet.fleets import MOST_S, crawls, descendants, digests, final_pages, is_alive, run_fleet, running, until
 
 HOSTS = 12
 PAGES = 4
@@ -89,7 +89,7 @@ def test_a_killed_worker_costs_nothing(tmp_path: Path, web: LoopbackWeb) -> None
             child, worker = until(lambda: sorted(crawls(fleet.pid).items()))[-1]
             os.kill(worker, signal.SIGKILL)
             until(lambda child=child: not is_alive(child))
-        out, _ = fleet.communicate(timeout=120)
+        out, _ = fleet.communicate(timeout=MOST_S)
     assert fleet.returncode == 0, out
     found = json.loads(out.splitlines()[-1])
     assert sum(shard["deaths"] for shard in found["shards"]) == 2
@@ -105,7 +105,7 @@ def test_a_killed_crawl_is_begun_again(tmp_path: Path, web: LoopbackWeb) -> None
         until(lambda: len(web.arrivals) >= 10)
         (child,) = crawls(fleet.pid)
         os.kill(child, signal.SIGKILL)
-        out, _ = fleet.communicate(timeout=120)
+        out, _ = fleet.communicate(timeout=MOST_S)
     assert fleet.returncode == 0, out
     assert sum(shard["deaths"] for shard in json.loads(out.splitlines()[-1])["shards"]) == 1
     check_whole(tmp_path / "store", urls)
@@ -121,7 +121,7 @@ def test_a_signal_lets_the_crawls_come_to_their_end(tmp_path: Path, web: Loopbac
         family = descendants(fleet.pid)
         # A Ctrl-C is for all that the terminal shows, `kill` for one process.
         (os.killpg if number == signal.SIGINT else os.kill)(fleet.pid, number)
-        out, _ = fleet.communicate(timeout=60)
+        out, _ = fleet.communicate(timeout=MOST_S)
     assert fleet.returncode == 130, out
     until(lambda: not any(map(is_alive, family)))
     states = json.loads(out.splitlines()[-1])["states"]
