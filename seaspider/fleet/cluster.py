@@ -82,7 +82,7 @@ def _local(stack: ExitStack, distributed: Any, where: Where) -> Any:
 
 
 def _jobs(where: Where, path: str) -> Any:
-    kind, options = _described(path)
+    kind, options = described(path)
     options = {"cores": 1, "processes": 1, "memory": "1GB", **options}
     options["job_script_prologue"] = [
         f"export PYTHONPATH={PROJECT}${{PYTHONPATH:+:$PYTHONPATH}}",
@@ -100,7 +100,7 @@ def _jobs(where: Where, path: str) -> Any:
     return cluster
 
 
-def _described(path: str) -> tuple[Any, dict[str, Any]]:
+def described(path: str) -> tuple[Any, dict[str, Any]]:
     """The class and its options. Raises UsageFault."""
     yaml, kinds = _needed("yaml"), _kinds()
     try:

@@ -1,0 +1,82 @@
+"""Fleets whose workers are no children of the command, as on other machines: an existing scheduler, and jobs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from seaspider.loopback import LoopbackWeb
+from tests.crawling import environment
+from tests.fleet.fleets import MOST_S, crawls, run_fleet, running, until
+from tests.fleet.test_run import HOSTS, NAMES, PAGES, SETTINGS, check_whole, queue, too_near, web
+from tests.redisservers import RedisProcess
+
+__all__ = ["web"]
+
+pytestmark = pytest.mark.soak
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisProcess]:
+    (tmp_path / "redis").mkdir()
+    with RedisProcess(tmp_path / "redis", password="open sesame") as running_server:
+        running_server.began(ago_s=60)
+        yield running_server
+
+
+@contextmanager
+def dask(folder: Path, workers: int) -> Iterator[tuple[str, list[int]]]:
+    """A scheduler and its workers, as somebody else has started them: address, and the workers' processes."""
+    file = folder / "scheduler.json"
+    one = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    given = {"cwd": folder, "env": environment(), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen([*one, "--no-dashboard", "--scheduler-file", file], **given)]  # type: ignore[call-overload]
+    try:
+        until(lambda: file.exists() and file.read_text().endswith("}"))
+        address = json.loads(file.read_text())["address"]
+        one = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"]
+        for _ in range(workers):
+            started.append(subprocess.Popen([*one, "--no-dashboard"], **given))  # type: ignore[call-overload]
+        yield address, [process.pid for process in started[1:]]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def test_a_fleet_on_a_cluster_that_is_up(tmp_path: Path, web: LoopbackWeb, server: RedisProcess) -> None:
+    urls = queue(tmp_path, web)
+    given = {"names": NAMES, "settings": {**SETTINGS, "SEASPIDER_LEDGER": server.url}}
+    with dask(tmp_path, 2) as (address, workers):
+        options = ("--shards", "4", "--scheduler", address, "--json")
+        with running(tmp_path, *options, **given) as fleet:
+            until(lambda: len(web.arrivals) >= 10)
+            lists = [Path(f"/proc/{pid}/cmdline").read_bytes() for worker in workers for pid in crawls(worker)]
+            assert lists
+            assert [line for line in lists if b"sesame" in line] == []
+            # One is lost for good; the other does all that is left.
+            os.kill(workers[0], signal.SIGKILL)
+            out, _ = fleet.communicate(timeout=MOST_S)
+    assert fleet.returncode == 0, out
+    assert too_near(web) == []
+    assert json.loads(out.splitlines()[-1])["requests"] == len(web.arrivals) >= HOSTS * (PAGES + 1)
+    check_whole(tmp_path / "store", urls)
+
+
+def test_a_fleet_of_jobs(tmp_path: Path, web: LoopbackWeb, server: RedisProcess) -> None:
+    """The queueing system is dask-jobqueue's own stand-in: each job is a process of this machine."""
+    urls = queue(tmp_path, web)
+    jobs = {"cluster": "local", "local_directory": str(tmp_path), "log_directory": str(tmp_path / "jobs")}
+    (tmp_path / "jobs.yaml").write_text(json.dumps(jobs))
+    settings = {**SETTINGS, "SEASPIDER_LEDGER": server.url}
+    options = ("--shards", "4", "--workers", "2", "--jobqueue", str(tmp_path / "jobs.yaml"))
+    code, out, log = run_fleet(tmp_path, *options, names=NAMES, settings=settings)
+    assert code == 0, out + log
+    assert too_near(web) == []
+    check_whole(tmp_path / "store", urls)
