@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import logging
 import math
+import shlex
+import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -18,8 +22,11 @@ from seaspider.errors import UsageFault
 from seaspider.fleet.task import PROJECT
 
 CONNECT_S: Final = 30
+SUBMIT_S: Final = 120
 _HOST: Final = "127.0.0.1"
 _ANY_PORT: Final = f"{_HOST}:0"
+_STAND_IN: Final = "dask_jobqueue.local"
+"""The queueing system of dask-jobqueue's own tests: jobs are processes of this machine, and have no shell."""
 # Each death of a worker is told and counted here (fleet.roster), not by Dask, which gives up after a few.
 _CONFIG: Final = {"distributed.scheduler.allowed-failures": 0}
 
@@ -55,7 +62,7 @@ def connected(where: Where) -> Iterator[Any]:
 
 def _needed(name: str) -> Any:
     try:
-        return __import__(name)
+        return import_module(name)
     except ModuleNotFoundError as error:
         raise UsageFault(f"needs the package {error.name}: pip install -r requirements-fleet.txt") from error
 
@@ -68,6 +75,17 @@ def _client(distributed: Any, address: str) -> Any:
 
 
 def _local(stack: ExitStack, distributed: Any, where: Where) -> Any:
+    with warnings.catch_warnings():
+        # Without a dashboard it looks for a port of its own choice; the next best will do.
+        warnings.filterwarnings("ignore", "Port 8787 is already in use")
+        return _local_cluster(distributed, where, stack.enter_context(_scratch()))
+
+
+def _scratch() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="seaspider-fleet-", ignore_cleanup_errors=True)
+
+
+def _local_cluster(distributed: Any, where: Where, folder: str) -> Any:
     return distributed.LocalCluster(
         n_workers=where.workers,
         threads_per_worker=1,
@@ -75,29 +93,50 @@ def _local(stack: ExitStack, distributed: Any, where: Where) -> Any:
         memory_limit=0,  # the work is done in children, which it does not count
         host=_HOST,
         dashboard_address=_ANY_PORT if where.dashboard else None,
-        local_directory=stack.enter_context(TemporaryDirectory(prefix="seaspider-fleet-", ignore_cleanup_errors=True)),
+        local_directory=folder,
         silence_logs=logging.CRITICAL,
         preload=["seaspider.fleet.preload"],
     )
 
 
 def _jobs(where: Where, path: str) -> Any:
-    kind, options = described(path)
-    options = {"cores": 1, "processes": 1, "memory": "1GB", **options}
-    options["job_script_prologue"] = [
-        f"export PYTHONPATH={PROJECT}${{PYTHONPATH:+:$PYTHONPATH}}",
-        *options.get("job_script_prologue", []),
-    ]
-    dashboard = _ANY_PORT if where.dashboard else None
-    options["scheduler_options"] = {"dashboard_address": dashboard, **options.get("scheduler_options", {})}
+    kind, given = described(path)
+    options = {"cores": 1, "processes": 1, "memory": "1GB", **given}
+    if kind.__module__ != _STAND_IN:
+        # Not every system hands on the environment.
+        prologue = f"export PYTHONPATH={shlex.quote(str(PROJECT))}${{PYTHONPATH:+:$PYTHONPATH}}"
+        options["job_script_prologue"] = [prologue, *options.get("job_script_prologue", [])]
+    scheduler = {"dashboard": where.dashboard, "dashboard_address": _ANY_PORT}
+    options["scheduler_options"] = {**scheduler, **options.get("scheduler_options", {})}
+    for name in ("asyncio", "tornado.application"):
+        logging.getLogger(name).addFilter(_in_one_line)
     try:
-        cluster = kind(**options)
+        cluster = kind(n_workers=where.workers, **options)
+        _check_taken(cluster)
         jobs = math.ceil(where.workers / int(options["processes"]))
-        # Not scale(): a job that ends, for whatever reason, is to be followed by another.
+        # A job that ends, for whatever reason, is followed by another.
         cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
-    except (OSError, RuntimeError, TypeError, ValueError) as error:
+    except (AttributeError, OSError, RuntimeError, TypeError, ValueError) as error:
         raise UsageFault(f"option --jobqueue {path}: {kind.__name__}: {_first(error)}") from error
     return cluster
+
+
+def _check_taken(cluster: Any) -> None:
+    """Raises RuntimeError if the system takes no jobs; else nobody would ever do anything."""
+    end_s = time.monotonic() + SUBMIT_S
+    while not cluster.workers and time.monotonic() < end_s:
+        time.sleep(0.1)
+    if not any(job.job_id for job in cluster.workers.values()):
+        # There is nothing to close, and closing does not bear that.
+        cluster.shutdown_on_close = False
+        raise RuntimeError("no job could be submitted; what is above says why")
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Of a job that could not be submitted: Dask only logs it, with a traceback that says nothing to a user."""
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg, record.args, record.exc_info = _first(record.exc_info[1]), (), None
+    return True
 
 
 def described(path: str) -> tuple[Any, dict[str, Any]]:
@@ -121,7 +160,7 @@ def described(path: str) -> tuple[Any, dict[str, Any]]:
 def _kinds() -> dict[str, Any]:
     """`slurm` -> SLURMCluster."""
     jobqueue = _needed("dask_jobqueue")
-    local = __import__("dask_jobqueue.local").local.LocalCluster
+    local = import_module(_STAND_IN).LocalCluster
     ending = "Cluster"
     named = {name: getattr(jobqueue, name) for name in dir(jobqueue) if name.endswith(ending)}
     return {name.removesuffix(ending).lower(): kind for name, kind in named.items() if name != "JobQueueCluster"} | {

@@ -2,12 +2,13 @@
 
 import fcntl
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from seaspider.fleet import plan as plans
-from tests.crawling import scrapy
+from tests.crawling import ROOT, scrapy
 
 QUEUE = "http://a.test/\nhttp://b.test/\n\n# x\nno URL\nhttp://a.test/\n"
 JOBS = {
@@ -85,6 +86,21 @@ def test_what_cannot_be_meant_is_one_line(queue: Path, options: list[str], why: 
     assert ended.log.startswith(f"scrapy fleet: {why}")
     assert ended.log.count("\n") == 1
     assert not list(queue.parent.glob("store/shards"))
+
+
+def test_jobs_that_are_not_taken_are_told_and_not_waited_for(queue: Path) -> None:
+    sbatch = queue.parent / "bin/sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text("#!/bin/sh\necho 'sbatch: error: invalid partition: normal' >&2\nexit 1\n")
+    sbatch.chmod(0o755)
+    given = ["fleet", str(queue), "--store", str(queue.parent / "store"), *REDIS]
+    path = {"PATH": f"{sbatch.parent}:{os.environ['PATH']}"}
+    ended = scrapy([*given, "--jobqueue", str(ROOT / "deploy/slurm.yaml")], queue.parent, environment=path)
+    assert ended.exit == 2, ended.log
+    assert "Traceback" not in ended.log
+    assert "sbatch: error: invalid partition: normal" in ended.log
+    last = ended.log.splitlines()[-1]
+    assert last.endswith("SLURMCluster: no job could be submitted; what is above says why"), ended.log
 
 
 @pytest.mark.parametrize("missing", ["dask", "distributed"])

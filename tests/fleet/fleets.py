@@ -114,3 +114,17 @@ def final_pages(store: Path) -> list[dict[str, Any]]:
         json.loads(line) for path in store.glob("shards/*/pages.jsonl") for line in path.read_text("utf-8").splitlines()
     ]
     return sorted((page["url"], page["outcome"], page["status"], page["sha256"]) for page in pages)  # type: ignore[misc]
+
+
+def listens_on(pid: int) -> set[str]:
+    """The addresses, as /proc/net has them, on which a process waits for connections."""
+    sockets = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            sockets.add(str(descriptor.readlink()))
+    lines = [line for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return {
+        fields[1].partition(":")[0]
+        for fields in map(str.split, lines)
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets
+    }

@@ -10,7 +10,18 @@ import pytest
 from seaspider.fleet import plan as plans
 from seaspider.loopback import Answer, LoopbackWeb, judge
 from tests.crawling import scrapy
-from tests.fleet.fleets import MOST_S, crawls, descendants, digests, final_pages, is_alive, run_fleet, running, until
+from tests.fleet.fleets import (
+    MOST_S,
+    crawls,
+    descendants,
+    digests,
+    final_pages,
+    is_alive,
+    listens_on,
+    run_fleet,
+    running,
+    until,
+)
 
 HOSTS = 12
 PAGES = 4
@@ -103,6 +114,9 @@ def test_a_killed_crawl_is_begun_again(tmp_path: Path, web: LoopbackWeb) -> None
     urls = queue(tmp_path, web)
     with running(tmp_path, "--shards", "2", "--workers", "1", "--json", names=NAMES, settings=SETTINGS) as fleet:
         until(lambda: len(web.arrivals) >= 10)
+        family = [fleet.pid, *descendants(fleet.pid)]
+        # 127.0.0.1
+        assert set().union(*map(listens_on, family)) == {"0100007F"}
         (child,) = crawls(fleet.pid)
         os.kill(child, signal.SIGKILL)
         out, _ = fleet.communicate(timeout=MOST_S)
