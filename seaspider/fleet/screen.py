@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import Final, TextIO
 
 from seaspider.fleet import report
@@ -15,10 +16,11 @@ _LINE_S: Final = 60.0
 
 
 class Screen:
-    """To be called often."""
+    """To be called often. `now_s`: a clock that does not go back."""
 
-    def __init__(self, stream: TextIO, roster: Roster) -> None:
+    def __init__(self, stream: TextIO, roster: Roster, now_s: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
+        self._now_s = now_s
         self._roster = roster
         self._terminal = is_terminal(stream)
         self._painted = 0
@@ -27,7 +29,7 @@ class Screen:
         self._ends = {shard.number: shard.starts for shard in roster.shards}
 
     def __call__(self) -> None:
-        now_s = time.monotonic()
+        now_s = self._now_s()
         lines = [report.ended(shard) for shard in self._newly_ended()]
         due = now_s >= self._next_s
         if due:

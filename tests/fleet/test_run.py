@@ -150,6 +150,23 @@ def test_a_signal_lets_the_crawls_come_to_their_end(tmp_path: Path, web: Loopbac
 
 
 @pytest.mark.soak
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, loopback) -> None:  # type: ignore[no-untyped-def]
+    routes = {"/robots.txt": Answer(404), "/*": Answer(body="late", delay_s=50)}
+    slow = loopback(routes, names=NAMES)
+    queue(tmp_path, slow)
+    given = {"names": NAMES, "settings": {**SETTINGS, "DOWNLOAD_TIMEOUT": 60}}
+    with running(tmp_path, "--shards", "2", "--workers", "2", **given) as fleet:
+        until(lambda: len([each for each in slow.arrivals if each.target != "/robots.txt"]) >= 2)
+        family = descendants(fleet.pid)
+        fleet.send_signal(signal.SIGINT)
+        # Two of one kind that come together are one.
+        fleet.send_signal(signal.SIGTERM)
+        out, _ = fleet.communicate(timeout=20)
+    assert (fleet.returncode, out.splitlines()[-1]) == (130, "scrapy fleet: interrupted")
+    until(lambda: not any(map(is_alive, family)))
+
+
+@pytest.mark.soak
 def test_a_killed_fleet_leaves_nobody_behind(tmp_path: Path, web: LoopbackWeb) -> None:
     urls = queue(tmp_path, web)
     given = {"names": NAMES, "settings": SETTINGS}
