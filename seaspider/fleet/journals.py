@@ -13,9 +13,11 @@ from seaspider.core.records import File
 from seaspider.errors import ExitCode
 from seaspider.fleet.plan import Part
 from seaspider.storereader import StoreReader
+from seaspider.terminal import printable
 
 _CLAIM: Final = b'"event":"claim"'
 _PIECE_BYTES: Final = 1 << 20
+_MOST_SAID: Final = 500
 # These say what became of each line of the queue, so there must be a line that says it, too.
 _TOLD: Final = frozenset({ExitCode.DONE, ExitCode.UNFINISHED, ExitCode.GATE})
 
@@ -31,6 +33,17 @@ def is_finished(store: Path, part: Part) -> bool:
 def judged(code: int, store: Path) -> int | None:
     """The exit code, or None if the journal does not say the same: the crawl died. Raises StoreError."""
     return code if code not in _TOLD or _last_run(store)[1].get("exit") == code else None
+
+
+def last_line(log: Path) -> str:
+    """Of what a crawl said, what it said last."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _MOST_SAID))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return printable(lines[-1]) if lines else ""
 
 
 class Watched:

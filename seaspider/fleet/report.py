@@ -10,6 +10,7 @@ from seaspider.fleet.plan import Plan, name_of
 from seaspider.fleet.roster import Roster, Shard, State
 
 _MOST_ROWS: Final = 64
+_MOST_SAID: Final = 5
 _HEAD: Final = (
     f"{'shard':<6}{'state':<12}{'lines':>10}{'hosts':>9}{'requests':>10}{'too near':>9}{'starts':>7}{'exit':>5}"
 )
@@ -25,10 +26,10 @@ def live(roster: Roster, now_s: float, rows: int) -> list[str]:
     """The shards that are running, at most `rows` of them, under the totals."""
     running = [shard for shard in roster.shards if shard.state is State.RUNNING]
     lines = [totals(roster)]
-    lines += [_running(shard, now_s) for shard in running[: max(0, rows - 2)]]
-    if len(running) > rows - 2:
-        lines.append(f"  and {len(running) - rows + 2} more")
-    return lines
+    # The last row is for those that have none.
+    room = max(0, rows - 2)
+    lines += [_running(shard, now_s) for shard in running[:room]]
+    return [*lines, f"  and {len(running) - room} more"] if len(running) > room else lines
 
 
 def _running(shard: Shard, now_s: float) -> str:
@@ -70,6 +71,7 @@ def as_object(roster: Roster, plan: Plan) -> dict[str, Any]:
                 "deaths": shard.deaths,
                 "requests": shard.requests,
                 "too_near": shard.too_near,
+                "said": shard.said,
             }
             for shard in roster.shards
         ],
@@ -85,7 +87,9 @@ def _row(shard: Shard) -> str:
 
 
 def _what_next(roster: Roster, plan: Plan, logs: str) -> Iterator[str]:
-    if roster.counted(State.FAILED):
+    failed = [shard for shard in roster.shards if shard.state is State.FAILED]
+    yield from (f"shard {name_of(shard.number)}: {shard.said}" for shard in failed[:_MOST_SAID] if shard.said)
+    if failed:
         yield f"What failed is told in {logs}."
     if roster.exit_code == ExitCode.DONE:
         yield f"All {sum(part.lines for part in plan.parts)} lines of the queue are final."

@@ -79,6 +79,8 @@ class Shard:
     requests: int = 0
     """Of this fleet's run."""
     too_near: int = 0
+    said: str = ""
+    """Why it failed, as far as that is known."""
 
 
 class Roster:

@@ -18,9 +18,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from seaspider.errors import StoreError
+from seaspider.errors import ExitCode, StoreError
 from seaspider.fleet import task
-from seaspider.fleet.journals import Watched, is_finished, judged
+from seaspider.fleet.journals import Watched, is_finished, judged, last_line
 from seaspider.fleet.plan import Plan, name_of, plan_folder, shard_store
 from seaspider.fleet.roster import Roster, Shard, State
 from seaspider.fleet.task import Order
@@ -98,7 +98,7 @@ class FleetRun:
             shard=shard.number,
             arguments=("crawl", "seaspider", *given, *self._crawl.arguments),
             settings_module=self._crawl.settings_module,
-            log=str(self._crawl.store / LOGS / f"{name}.log"),
+            log=str(self._log(shard)),
         )
         future = self._client.submit(
             task.crawl_shard, order, key=f"shard-{name}-{self._name}-{shard.starts}", pure=False
@@ -109,11 +109,25 @@ class FleetRun:
     def _end(self, shard: Shard, future: Any) -> None:
         del self._futures[shard.number]
         store = shard_store(plan_folder(self._crawl.store), shard.number)
-        # Cancelled, or its worker died: nobody can tell.
-        code = judged(future.result(), store) if future.status == "finished" else None
-        self._roster.ended(shard, code, time.monotonic())
+        self._roster.ended(shard, self._code(shard, future, store), time.monotonic())
+        if shard.state is State.FAILED and not shard.said:
+            shard.said = last_line(self._log(shard))
         self._count(shard)
         shard.too_near = self._watched[shard.number].too_near()
+
+    def _code(self, shard: Shard, future: Any, store: Path) -> int | None:
+        """Of its crawl; None if nobody can tell."""
+        if future.status == "finished":
+            return judged(future.result(), store)
+        error = future.exception() if future.status == "error" else None
+        if error is None or type(error).__name__ == "KilledWorker":
+            return None
+        # It could not begin, and no other worker could: the project, the store or the log is not there.
+        shard.said = f"a worker cannot begin it: {error}"
+        return ExitCode.USAGE
+
+    def _log(self, shard: Shard) -> Path:
+        return self._crawl.store / LOGS / f"{name_of(shard.number)}.log"
 
     def _look(self) -> None:
         for shard in self._roster.shards:

@@ -13,6 +13,9 @@ from seaspider.liveline import is_terminal
 
 _PAINT_S: Final = 0.5
 _LINE_S: Final = 60.0
+# Of a terminal that does not tell.
+_COLUMNS: Final = 80
+_ROWS: Final = 24
 
 
 class Screen:
@@ -57,11 +60,11 @@ class Screen:
         try:
             columns, rows = os.get_terminal_size(self._stream.fileno())
         except (OSError, ValueError):
-            columns, rows = 80, 24
-        live = report.live(self._roster, now_s, rows - 1)
+            columns, rows = 0, 0
+        live = report.live(self._roster, now_s, (rows or _ROWS) - 1)
         text = f"\x1b[{self._painted}A" if self._painted else ""
         # A line as wide as the terminal might wrap.
-        text += "".join(f"{line[: columns - 1]}\x1b[K\n" for line in [*above, *live])
+        text += "".join(f"{line[: (columns or _COLUMNS) - 1]}\x1b[K\n" for line in [*above, *live])
         self._write(text + "\x1b[J")
         self._painted = len(live)
 

@@ -4,16 +4,22 @@ import hashlib
 import itertools
 import json
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
+from seaspider.clock import SystemClock
+from seaspider.core.leases import Lease
 from seaspider.core.queue import MAX_LINE_BYTES
+from seaspider.core.times import NS_PER_S
 from seaspider.errors import QueueFileError, UsageFault
 from seaspider.fleet import plan as plans
 from seaspider.fleet import planning
 from seaspider.fleet.plan import PlanError
+from seaspider.outside import shared_ledger
 from seaspider.queuefile import QueueFile
+from tests import eventloop
 from tests.crawling import scrapy
 
 LINES = [
@@ -233,6 +239,31 @@ def test_a_shard_without_a_url_or_a_line_ends_well(tmp_path: Path) -> None:
 def crawl_shard(folder: Path, shard: int, names: dict[str, str], *more: str):  # type: ignore[no-untyped-def]
     given = ["-a", f"plan={folder / 'store/plan'}", "-a", f"shard={shard}", *more]
     return scrapy(["crawl", "seaspider", *given], folder, names=names)
+
+
+def test_a_shard_that_another_runner_holds_is_left_alone(tmp_path: Path) -> None:
+    plan = planning.make(write(tmp_path / "q", LINES), tmp_path / "store", 4)
+    clock = SystemClock()
+    ledger = shared_ledger(str(tmp_path / "ledger.sqlite3"), clock)
+    lease = ledger.acquire(f"{plan.digest}/1", 10 * NS_PER_S)
+    assert isinstance(lease, Lease)
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(0.2):
+            assert ledger.renew(lease)
+
+    other = threading.Thread(target=renew)
+    other.start()
+    try:
+        ended = crawl_shard(tmp_path, 1, {})
+    finally:
+        over.set()
+        other.join()
+        eventloop.run(ledger.close())
+    assert ended.exit == 75
+    assert ended.log.endswith(f"scrapy crawl: {plan.digest}/1 is another runner's, which is at work on it\n")
+    assert not (tmp_path / "store/shards").exists()
 
 
 REFUSED = {

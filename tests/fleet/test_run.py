@@ -179,3 +179,17 @@ def test_a_killed_fleet_leaves_nobody_behind(tmp_path: Path, web: LoopbackWeb) -
     assert code == 0, out + log
     assert too_near(web) == []
     check_whole(tmp_path / "store", urls)
+
+
+@pytest.mark.soak
+def test_what_no_crawl_can_use_ends_the_fleet(tmp_path: Path, web: LoopbackWeb) -> None:
+    """Not known before: the ledger is no ledger."""
+    queue(tmp_path, web)
+    (tmp_path / "ledger.sqlite3").write_text("something else\n" * 100)
+    code, out, log = run_fleet(tmp_path, "--shards", "4", "--workers", "1", "--json", names=NAMES)
+    assert code == 2, out + log
+    found = json.loads(out)
+    assert found["states"] == {"waiting": 3, "failed": 1}
+    (failed,) = [shard for shard in found["shards"] if shard["state"] == "failed"]
+    assert failed["said"].startswith("scrapy crawl: setting SEASPIDER_LEDGER = ")
+    assert web.arrivals == []

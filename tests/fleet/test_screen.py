@@ -102,6 +102,7 @@ def test_many_shards_leave_room(monkeypatch: pytest.MonkeyPatch) -> None:
     Screen(stream, roster, Clock())()
     assert len(stream.shown) == 23
     assert stream.shown[-1] == "  and 79 more"
+    assert report.live(roster, 0.0, 1)[1:] == ["  and 100 more"]
 
 
 def test_lines_elsewhere(roster: Roster) -> None:
@@ -131,7 +132,7 @@ def test_the_table_at_the_end(roster: Roster) -> None:
     for code in (0, 3, 74):
         shard = roster.next(0.0)
         assert shard is not None
-        shard.requests = 12
+        shard.requests, shard.said = 12, "disk full" if code == 74 else ""
         roster.ended(shard, code, 0.0)
     assert report.as_text(roster, plan(3), "store/logs").splitlines() == [
         "shard state            lines    hosts  requests too near starts exit",
@@ -139,6 +140,7 @@ def test_the_table_at_the_end(roster: Roster) -> None:
         "0001  unfinished          20        1        12        0      1    3",
         "0002  done                30        2        12        0      1    0",
         "1 done, 1 unfinished, 1 failed; 36 requests, 0 pairs too near",
+        "shard 0000: disk full",
         "What failed is told in store/logs.",
         "Not all is final: run it again to go on; what is done is not asked again.",
     ]
