@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from seaspider.fleet import plan as plans
 from seaspider.loopback import LoopbackWeb
 from tests.crawling import environment
-from tests.fleet.fleets import MOST_S, crawls, run_fleet, running, until
+from tests.fleet.fleets import MOST_S, crawls, digests, final_pages, is_alive, run_fleet, running, until
 from tests.fleet.test_run import HOSTS, NAMES, PAGES, SETTINGS, check_whole, queue, too_near, web
 from tests.redisservers import RedisProcess
 
@@ -80,3 +81,36 @@ def test_a_fleet_of_jobs(tmp_path: Path, web: LoopbackWeb, server: RedisProcess)
     assert code == 0, out + log
     assert too_near(web) == []
     check_whole(tmp_path / "store", urls)
+
+
+def test_killed_workers_and_a_killed_ledger_change_nothing(
+    tmp_path: Path, web: LoopbackWeb, server: RedisProcess
+) -> None:
+    """16 shards: with 4 workers, two of which are killed, and Redis once; with 1 worker; with 8."""
+    given = {"names": NAMES, "settings": {**SETTINGS, "SEASPIDER_LEDGER": server.url}}
+    urls = queue(tmp_path / "killed", web)
+    with running(tmp_path / "killed", "--shards", "16", "--workers", "4", "--json", **given) as fleet:
+        for so_far in (8, 16):
+            until(lambda so_far=so_far: len(web.arrivals) >= so_far)
+            child, worker = until(lambda: sorted(crawls(fleet.pid).items()))[-1]
+            os.kill(worker, signal.SIGKILL)
+            until(lambda child=child: not is_alive(child))
+        until(lambda: len(web.arrivals) >= 24)
+        server.restart()
+        out, _ = fleet.communicate(timeout=MOST_S)
+    assert fleet.returncode == 0, out
+    assert sum(shard["deaths"] for shard in json.loads(out.splitlines()[-1])["shards"]) == 2
+    assert too_near(web) == []
+    # A visit that was under way begins again, after its robots.txt, too, if that was under way.
+    assert len(web.arrivals) <= HOSTS * (PAGES + 1) + 2 * 2
+    check_whole(tmp_path / "killed/store", urls)
+    found = []
+    for workers in ("1", "8"):
+        queue(tmp_path / workers, web)
+        code, out, log = run_fleet(tmp_path / workers, "--shards", "16", "--workers", workers, **given)
+        assert code == 0, out + log
+        plan = plans.read(tmp_path / workers / "store/plan")
+        found.append(digests(tmp_path / workers / "store", [n for n, part in enumerate(plan.parts) if part.lines]))
+        assert final_pages(tmp_path / workers / "store") == final_pages(tmp_path / "killed/store")
+    assert found[0] == found[1]
+    assert too_near(web) == []
