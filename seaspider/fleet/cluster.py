@@ -50,6 +50,9 @@ def connected(where: Where) -> Iterator[Any]:
     """A distributed.Client, its own cluster up and running as long as the block lasts."""
     distributed = _needed("distributed")
     dask = _needed("dask")
+    for handler in logging.getLogger("distributed").handlers:
+        # What matters of what it logs, deaths and losses, is told by those who count them.
+        handler.setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(_CONFIG))
         if where.scheduler is not None:

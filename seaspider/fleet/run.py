@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 import uuid
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from seaspider.errors import ExitCode, StoreError
+from seaspider.errors import ExitCode, RunFailed, StoreError
 from seaspider.fleet import task
 from seaspider.fleet.journals import Watched, is_finished, judged, last_line
 from seaspider.fleet.plan import Plan, name_of, plan_folder, shard_store
@@ -27,6 +28,19 @@ from seaspider.fleet.task import Order
 
 _LOOK_S: Final = 0.5
 LOGS: Final = "logs"
+
+
+class ClusterLost(RunFailed):
+    """Nobody can tell any more what the workers do. Their leases keep others away from what they are at."""
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, CancelledError) as error:
+        why = " ".join(str(error).split()) or "its connection is closed"
+        raise ClusterLost(f"Dask's scheduler is lost ({why}); run it again, when it is back, to go on") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +80,7 @@ class FleetRun:
         self.stop = threading.Event()
 
     def __call__(self) -> None:
-        """Raises StoreError for a journal that cannot be read."""
+        """Raises StoreError for a journal that cannot be read, and ClusterLost."""
         while not self._roster.over:
             self._begin()
             try:
@@ -81,9 +95,11 @@ class FleetRun:
         self._roster.stopped = self._roster.stopped or self.stop.is_set()
         if self._roster.stopped and not self._told:
             self._told = True
-            self._client.run(task.stop, self._name, on_error="ignore")
+            with _answering():
+                self._client.run(task.stop, self._name, on_error="ignore")
         # Those that are up: one that died is replaced, and gets its shard then.
-        threads = sum(self._client.nthreads().values())
+        with _answering():
+            threads = sum(self._client.nthreads().values())
         room = min(threads, self._workers or threads)
         while len(self._futures) < room and (shard := self._roster.next(time.monotonic())) is not None:
             self._submit(shard)
@@ -100,9 +116,9 @@ class FleetRun:
             settings_module=self._crawl.settings_module,
             log=str(self._log(shard)),
         )
-        future = self._client.submit(
-            task.crawl_shard, order, key=f"shard-{name}-{self._name}-{shard.starts}", pure=False
-        )
+        with _answering():
+            key = f"shard-{name}-{self._name}-{shard.starts}"
+            future = self._client.submit(task.crawl_shard, order, key=key, pure=False)
         self._futures[shard.number] = future
         future.add_done_callback(lambda done: self._ended.put((shard, done)))
 
@@ -118,7 +134,9 @@ class FleetRun:
     def _code(self, shard: Shard, future: Any, store: Path) -> int | None:
         """Of its crawl; None if nobody can tell."""
         if future.status == "finished":
-            return judged(future.result(), store)
+            with _answering():
+                code = future.result()
+            return judged(code, store)
         error = future.exception() if future.status == "error" else None
         if error is None or type(error).__name__ == "KilledWorker":
             return None

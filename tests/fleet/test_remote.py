@@ -33,7 +33,7 @@ def server(tmp_path: Path) -> Iterator[RedisProcess]:
 
 @contextmanager
 def dask(folder: Path, workers: int) -> Iterator[tuple[str, list[int]]]:
-    """A scheduler and its workers, as somebody else has started them: address, and the workers' processes."""
+    """A scheduler and its workers, as somebody else has started them: its address, and the processes."""
     file = folder / "scheduler.json"
     one = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
     given = {"cwd": folder, "env": environment(), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -44,7 +44,7 @@ def dask(folder: Path, workers: int) -> Iterator[tuple[str, list[int]]]:
         one = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"]
         for _ in range(workers):
             started.append(subprocess.Popen([*one, "--no-dashboard"], **given))  # type: ignore[call-overload]
-        yield address, [process.pid for process in started[1:]]
+        yield address, [process.pid for process in started]
     finally:
         for process in started:
             process.kill()
@@ -54,7 +54,7 @@ def dask(folder: Path, workers: int) -> Iterator[tuple[str, list[int]]]:
 def test_a_fleet_on_a_cluster_that_is_up(tmp_path: Path, web: LoopbackWeb, server: RedisProcess) -> None:
     urls = queue(tmp_path, web)
     given = {"names": NAMES, "settings": {**SETTINGS, "SEASPIDER_LEDGER": server.url}}
-    with dask(tmp_path, 2) as (address, workers):
+    with dask(tmp_path, 2) as (address, (_, *workers)):
         options = ("--shards", "4", "--scheduler", address, "--json")
         with running(tmp_path, *options, **given) as fleet:
             until(lambda: len(web.arrivals) >= 10)
@@ -68,6 +68,23 @@ def test_a_fleet_on_a_cluster_that_is_up(tmp_path: Path, web: LoopbackWeb, serve
     assert too_near(web) == []
     assert json.loads(out.splitlines()[-1])["requests"] == len(web.arrivals) >= HOSTS * (PAGES + 1)
     check_whole(tmp_path / "store", urls)
+
+
+def test_a_scheduler_that_is_lost(tmp_path: Path, web: LoopbackWeb, server: RedisProcess) -> None:
+    queue(tmp_path, web)
+    given = {"names": NAMES, "settings": {**SETTINGS, "SEASPIDER_LEDGER": server.url}}
+    with (
+        dask(tmp_path, 2) as (address, (scheduler, *_)),
+        running(tmp_path, "--shards", "4", "--scheduler", address, **given) as fleet,
+    ):
+        until(lambda: len(web.arrivals) >= 10)
+        os.kill(scheduler, signal.SIGKILL)
+        out, _ = fleet.communicate(timeout=MOST_S)
+    assert fleet.returncode == 74, out
+    assert "Traceback" not in out
+    last = out.splitlines()[-1]
+    assert last.startswith("scrapy fleet: Dask's scheduler is lost (")
+    assert last.endswith("); run it again, when it is back, to go on")
 
 
 def test_a_fleet_of_jobs(tmp_path: Path, web: LoopbackWeb, server: RedisProcess) -> None:
