@@ -50,9 +50,7 @@ def connected(where: Where) -> Iterator[Any]:
     """A distributed.Client, its own cluster up and running as long as the block lasts."""
     distributed = _needed("distributed")
     dask = _needed("dask")
-    for handler in logging.getLogger("distributed").handlers:
-        # What matters of what it logs, deaths and losses, is told by those who count them.
-        handler.setLevel(logging.CRITICAL)
+    _quieten()
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(_CONFIG))
         if where.scheduler is not None:
@@ -61,6 +59,14 @@ def connected(where: Where) -> Iterator[Any]:
         cluster = _local(stack, distributed, where) if where.jobqueue is None else _jobs(where, where.jobqueue)
         stack.enter_context(cluster)
         yield stack.enter_context(distributed.Client(cluster))
+
+
+def _quieten() -> None:
+    """What matters of what Dask logs, deaths and losses, is told by those who count them."""
+    for handler in logging.getLogger("distributed").handlers:
+        handler.setLevel(logging.CRITICAL)
+    # Some of it has no handler, and would come out as a bare traceback.
+    logging.getLogger().addHandler(logging.NullHandler())
 
 
 def _needed(name: str) -> Any:
@@ -111,8 +117,9 @@ def _jobs(where: Where, path: str) -> Any:
         options["job_script_prologue"] = [prologue, *options.get("job_script_prologue", [])]
     scheduler = {"dashboard": where.dashboard, "dashboard_address": _ANY_PORT}
     options["scheduler_options"] = {**scheduler, **options.get("scheduler_options", {})}
-    for name in ("asyncio", "tornado.application"):
-        logging.getLogger(name).addFilter(_in_one_line)
+    handler = logging.StreamHandler()
+    handler.addFilter(_in_one_line)
+    logging.getLogger("tornado.application").handlers = [handler]
     try:
         cluster = kind(n_workers=where.workers, **options)
         _check_taken(cluster)
