@@ -2,16 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Long runs whose times are looked at: nothing else runs meanwhile.
-PACED := tests/test_governor_soak.py tests/test_ledger_processes.py tests/test_longest_idle.py
+PACED := tests/test_governor_soak.py tests/test_ledger_processes.py tests/test_longest_idle.py tests/test_redis_crawls.py
 .PHONY: demo test soak bench lint clean
 
 demo: .venv/installed
 	$(BIN)/scrapy demo
 
-test: .venv/installed
+test: .venv/fleet
 	$(BIN)/python -m pytest -n 3 --dist loadfile
 
-soak: .venv/installed
+soak: .venv/fleet
 	$(BIN)/python -m pytest -m soak $(PACED)
 	$(BIN)/python -m pytest -m soak -n 2 --dist loadfile $(PACED:%=--ignore %)
 
@@ -34,7 +34,11 @@ lint: .venv/linters
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@touch $@
 
-.venv/linters: .venv/installed requirements-dev.txt
+.venv/fleet: .venv/installed requirements-fleet.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-fleet.txt
+	@touch $@
+
+.venv/linters: .venv/fleet requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from seaspider.config import FOLLOW_MODES, ORDERS, Config, suggestion
+from seaspider.core.shards import MAX_SHARDS
 from seaspider.errors import ArgumentError
+from seaspider.fleet.plan import queue_path, shard_store
 
 _COUNT = re.compile(r"[0-9]{1,18}")
 
@@ -34,6 +37,12 @@ def _one_of(choices: Sequence[str]) -> Callable[[str, Any], str]:
     return check
 
 
+def _shard(name: str, value: Any) -> int:
+    if not _COUNT.fullmatch(str(value)) or int(value) >= MAX_SHARDS:
+        raise ArgumentError(name, value, f"must be the number of a shard, 0 to {MAX_SHARDS - 1}")
+    return int(value)
+
+
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "queue": _text,
     "store": _text,
@@ -42,6 +51,8 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "max_pages": _count,
     "order": _one_of(ORDERS),
     "retry": _one_of(("failed",)),
+    "plan": _text,
+    "shard": _shard,
 }
 
 
@@ -57,6 +68,9 @@ class Arguments:
     order: str | None = None
     retry: str | None = None
     """`failed`: URLs that failed are taken up again."""
+    plan: str | None = None
+    """The folder of a fleet's plan; then `shard` is the number of a shard, whose queue is `queue`."""
+    shard: int | None = None
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Arguments:
@@ -65,11 +79,14 @@ class Arguments:
             if name not in _READERS:
                 known = ", ".join(_READERS)
                 raise ArgumentError(name, value, f"is unknown; known are {known}{suggestion(name, _READERS)}")
-        if "queue" not in given:
+        read = {name: _READERS[name](name, value) for name, value in given.items()}
+        if "plan" in read or "shard" in read:
+            read |= _of_shard(read)
+        elif "queue" not in read:
             raise ArgumentError(
                 "queue", "FILE", "is required: a text file with one URL a line, or - for standard input"
             )
-        return cls(**{name: _READERS[name](name, value) for name, value in given.items()})
+        return cls(**read)
 
     def applied_to(self, config: Config) -> Config:
         """The settings with what the arguments say instead."""
@@ -79,3 +96,14 @@ class Arguments:
             if (value := getattr(self, name)) is not None
         }
         return replace(config, **chosen, retry_failed=self.retry == "failed")
+
+
+def _of_shard(read: Mapping[str, Any]) -> dict[str, Any]:
+    """The queue of a shard, and its store unless one is named."""
+    for name, other in (("plan", "shard"), ("shard", "plan")):
+        if name not in read:
+            raise ArgumentError(other, read[other], f"says nothing without -a {name}")
+    if "queue" in read:
+        raise ArgumentError("queue", read["queue"], "a shard has the queue of its plan, so no other can be named")
+    folder, shard = Path(read["plan"]), read["shard"]
+    return {"queue": str(queue_path(folder, shard)), "store": read.get("store", str(shard_store(folder, shard)))}

@@ -7,13 +7,14 @@ used where they exist. Never changes a setting.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final
 
 from scrapy.settings import BaseSettings
 
 from seaspider import __version__
+from seaspider.core import redisurl
 from seaspider.core.addresses import Network, parse_networks
 from seaspider.core.links import FollowMode
 from seaspider.core.orders import OrderName
@@ -82,8 +83,8 @@ class Config:
     order: str
     host_budget: int
     gate: GatePolicy
-    ledger: str
-    """Path of the ledger's file, or IN_MEMORY."""
+    ledger: str = field(repr=False)
+    """Path of the ledger's file, IN_MEMORY, or the URL of a Redis server, password and all."""
     allowed_networks: tuple[Network, ...]
     resolve: Mapping[str, tuple[str, ...]]
     timeout_s: float
@@ -148,12 +149,13 @@ class Config:
             raise ValueError(f"settings are not whole: {error}") from error
 
     def to_record(self) -> dict[str, Any]:
-        """The effective settings as the manifest holds them."""
-        return {
+        """The effective settings as the manifest holds them, without a password."""
+        record = {
             name: [str(item) for item in value] if name == "allowed_networks" else _plain(value)
             for name in self.__slots__
             for value in (getattr(self, name),)
         }
+        return record | {"ledger": redisurl.shown(self.ledger)}
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -179,10 +181,15 @@ def _gate(read: SettingReader) -> GatePolicy:
 
 
 def _ledger(read: SettingReader) -> str:
-    """The user's own ledger unless a file is named; what looks like a URL is no file."""
+    """The user's own ledger unless another is named; what looks like a URL is no file."""
+    raw = read.raw("SEASPIDER_LEDGER")
+    if isinstance(raw, str) and redisurl.is_url(raw):
+        try:
+            redisurl.redis_place(raw)
+        except ValueError as error:
+            raise SettingError("SEASPIDER_LEDGER", redisurl.shown(raw), str(error)) from None
+        return raw
     named = read.text("SEASPIDER_LEDGER")
-    if named is not None and "://" in named:
-        raise SettingError("SEASPIDER_LEDGER", named, "must be a file (other ledgers are not available yet)")
     try:
         return named or str(default_path())
     except RuntimeError as error:

@@ -30,9 +30,9 @@ from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.times import ns_from_s
 from seaspider.core.urls import Url
 from seaspider.core.visits import Hop
-from seaspider.errors import ExchangeFailed, Interrupted, Shortage, VisitStopped
+from seaspider.errors import ExchangeFailed, Interrupted, LeaseLost, RunFailed, Shortage, VisitStopped
 from seaspider.exchange import Exchange
-from seaspider.ledger import Ledger, LedgerStopped
+from seaspider.ledger import LeaseTaken, Ledger, LedgerStopped
 from seaspider.messages import octets_of, response_of
 from seaspider.permits import Asked, Clearance, Permit, Permits
 from seaspider.requestlog import RequestLog
@@ -51,7 +51,7 @@ class _StaleClaim(Exception):
 class Door:
     """Sends one request at a time, in the order they come. All requests of a process go through one Door.
 
-    After a Shortage it stays shut.
+    After a Shortage, or without its lease, the door stays shut.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Door:
         permits: Permits,
         log: RequestLog,
     ) -> None:
-        self.failed: Shortage | None = None
+        self.failed: RunFailed | None = None
         self.rests: dict[str, PauseBasis] = {}
         """What the latest pause of each host follows from."""
         self.bytes_sent = self.bytes_received = 0
@@ -104,7 +104,7 @@ class Door:
                 addresses = await self._resolve(permit.hop.url)
                 permit.hop.ip = ip = self._choose(permit.hop, addresses)
                 asked = await self._ask_in_time(permit, ip, addresses, octets)
-            except Shortage as error:
+            except (Shortage, LeaseLost) as error:
                 self.failed = error
                 raise
         if asked.error is not None:
@@ -161,6 +161,8 @@ class Door:
             return await self._ledger.claim({_host_key(url): of_host.ns, _ip_key(ip): of_address_ns}, self._hold_ns)
         except LedgerStopped as error:
             raise Interrupted(f"stopped before {url.text} was asked for") from error
+        except LeaseTaken as error:
+            raise LeaseLost(str(error)) from error
 
     async def _ask_in_time(self, permit: Permit, ip: str, addresses: Sequence[str], octets: bytes) -> Asked:
         """Claims and asks. A process that was paused for so long that its claim is over before the first byte claims

@@ -7,7 +7,8 @@ SeaspiderError
 │   └── QueueFileError        names the queue file and what is wrong with it
 ├── RunFailed             74  this machine cannot go on; nothing is concluded about anybody from it
 │   ├── StoreError            the store cannot be written or read
-│   └── Shortage              no descriptor, buffer or memory is left for a request
+│   ├── Shortage              no descriptor, buffer or memory is left for a request
+│   └── LeaseLost         75  another runner has taken over the shard
 └── StoreInUse            75  another process works on the store
 
 IgnoreRequest (Scrapy's)
@@ -79,6 +80,13 @@ class Shortage(RunFailed):
     """Not the server's doing, so it is never recorded as an answer, or as the lack of one."""
 
     word = "shortage"
+
+
+class LeaseLost(RunFailed):
+    """Whoever holds the lease of the shard now goes on with it."""
+
+    exit_code = ExitCode.STORE_IN_USE
+    word = "lease-lost"
 
 
 class StoreInUse(SeaspiderError):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from seaspider.clock import Clock
+from seaspider.core.leases import Lease, Taken
 from seaspider.core.politeness import Claimed, ClaimTable, Lost, Settled, Token
 from seaspider.core.times import NS_PER_S
 
@@ -29,6 +30,14 @@ class LedgerStopped(LedgerError):
     """The claimer was told to stop while it waited, or before; it holds nothing."""
 
 
+class LeaseTaken(LedgerError):
+    """The lease under which was claimed is not, or no longer, the claimer's; it holds nothing."""
+
+
+class LedgerAway(LedgerError):
+    """The ledger cannot be reached just now. A claim and a settle wait instead of raising this."""
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A claim that waits, for those who watch: its keys with the pauses in force, and until when it waits at least."""
@@ -45,14 +54,31 @@ class Ledger(Protocol):
     async def claim(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed:
         """Wait until all keys (key -> pause in force) are free, and take them for at most `hold_ns`.
 
-        Claimers that share a key get it in the order they asked. Raises LedgerStopped, and LedgerError once closed.
+        Claimers that share a key get it in the order they asked. Raises LedgerStopped, LeaseTaken if the ledger was
+        made with a lease that is no longer held, and LedgerError once closed.
         """
 
     async def settle(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:
         """Give the keys of a claim back, each to rest for its pause from now. Never waits for a key or for time."""
 
     async def close(self) -> None:
-        """Give no more claims. What is held stays held until hold and pause are over."""
+        """Gives no more claims. What is held stays held until hold and pause are over."""
+
+
+class Leases(Protocol):
+    """The leases of a ledger that processes share. Each verb is one transaction, and does not wait for anybody.
+
+    May be called from any thread. Raises LedgerAway while the ledger cannot be reached; nothing is known then.
+    """
+
+    def acquire(self, name: str, ttl_ns: int) -> Lease | Taken:
+        """The lease, if nobody holds it; to the holder itself it is given again."""
+
+    def renew(self, lease: Lease) -> bool:
+        """Held for another `ttl_ns` from now; False: somebody else took it meanwhile, or it was given back."""
+
+    def release(self, lease: Lease) -> bool:
+        """Given back; False as for renew()."""
 
 
 class WaitingLedger(ABC):

@@ -43,7 +43,7 @@ def start(run: Run) -> None:
                 "seaspider": __version__,
                 "python": platform.python_version(),
                 **{name: version(name) for name in _PACKAGES},
-                **({} if run.replay_of is None else {"replay_of": run.replay_of}),
+                **run.made_from,
             },
             "queue": run.queue.path,
             "queue_sha256": run.queue.sha256,

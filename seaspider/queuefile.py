@@ -39,17 +39,23 @@ class Queue(Protocol):
 
 class QueueFile:
     """One pass over the queue named by `path`; "-" is the process's standard input. `stdin`: read this instead.
+    `part`: see QueueReader.
 
     Iterating yields what QueueReader.read() does and raises QueueError, no other error. `counts` and `sha256` hold for
     what was read so far, so for the whole queue after the iteration.
     """
 
     def __init__(
-        self, path: str, done: Callable[[str], bool] = lambda url: False, stdin: BinaryIO | None = None
+        self,
+        path: str,
+        done: Callable[[str], bool] = lambda url: False,
+        stdin: BinaryIO | None = None,
+        *,
+        part: bool = False,
     ) -> None:
         self._path = path
         self._stdin = stdin
-        self._reader = QueueReader(done)
+        self._reader = QueueReader(done, part=part)
         self._digest = hashlib.sha256()
 
     @property

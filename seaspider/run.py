@@ -18,6 +18,7 @@ from seaspider.config import Config
 from seaspider.core.frontier import Frontier, FrontierPolicy
 from seaspider.core.governor import BackoffPolicy, backoff_ns
 from seaspider.core.hostqueue import HostOrder
+from seaspider.core.leases import Lease
 from seaspider.core.orders import OrderName, new_order
 from seaspider.core.queue import Entry, QueueError
 from seaspider.core.records import File, Outcome
@@ -29,6 +30,7 @@ from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
 from seaspider.door import Door
 from seaspider.errors import ExitCode, QueueFileError, RunFailed, Shortage
+from seaspider.fleet.shard import Held, Shard
 from seaspider.history import History
 from seaspider.items import Page, record
 from seaspider.knownurls import Mark
@@ -72,8 +74,9 @@ class Run:
         self.queue: Queue | None = None
         self.feed_errors: dict[str, str] = {}
         """The feeds that could not be written, and why. No matter of the store, so not of `exit_code` either."""
-        self.replay_of: str | None = None
-        """The digest of the store whose answers it gets, if nothing is sent to anybody."""
+        self.made_from: dict[str, str] = {}
+        """What its `versions` name beside programs: `replay_of`, a store's digest, or a fleet's `plan` and `shard`."""
+        self.held: Held | None = None
         self.halted: Callable[[], str | None] = lambda: None
         """Why no further turn is given out, although nothing failed: the reason in the manifest."""
         self.reason = ""
@@ -87,9 +90,11 @@ class Run:
         self.door = Door(config, clock, met.resolver, met.ledger, met.exchange, self.frontier, self.permits, self.log)
 
     async def close(self) -> None:
-        """Gives back the store and the ledger."""
+        """Gives back the store, the ledger and the shard."""
         self.store.close()
         await self.ledger.close()
+        if self.held is not None:
+            await self.held.close()
 
     def _is_stopped(self) -> bool:
         return self.stopped() or self.failed is not None
@@ -203,7 +208,7 @@ class Run:
     def exit_code(self) -> ExitCode:
         """What the process ends with, once `reason` is known."""
         if self.failed is not None:
-            return ExitCode.STORE
+            return self.failed.exit_code
         left = self.tally.not_final or self.tally.unfinished
         # Errors that were counted up to a limit are what the limit was set for.
         limited = self.reason == "closespider_errorcount" and left
@@ -217,20 +222,37 @@ class Run:
         return ExitCode.UNFINISHED if left else ExitCode.DONE
 
 
-def with_queue(settings: BaseSettings, arguments: Mapping[str, Any], clock: Clock | None = None) -> Run:
-    """The run that the spider's arguments ask for, its queue loaded.
+def with_queue(
+    settings: BaseSettings, arguments: Mapping[str, Any], clock: Clock | None = None, lease: Lease | None = None
+) -> Run:
+    """The run that the spider's arguments ask for, its queue loaded. It ends when it no longer holds the `lease`.
 
     Raises SettingError, ArgumentError, QueueFileError, UnsupportedPlatform (no store is made then), StoreError and
-    StoreInUse; nothing was asked of anybody.
+    StoreInUse; nothing was asked of anybody. Of a shard, the plan is looked at first.
     """
     asked = Arguments.read(arguments)
     config = asked.applied_to(Config.from_settings(settings))
     clock = clock or SystemClock()
-    with queuecheck.checked(asked.queue) as copy:
+    shard = Shard.of(asked)
+    if shard is None:
+        return _loaded(asked, config, clock, lease)
+    # Before anything of the store is read: another may still be at work in it, on another machine.
+    held = Held(shard, config.ledger, clock)
+    try:
+        run = _loaded(asked, config, clock, held.lease, part=True)
+    except BaseException:
+        held.give_back()
+        raise
+    run.made_from, run.held = shard.to_record(), held
+    return run
+
+
+def _loaded(asked: Arguments, config: Config, clock: Clock, lease: Lease | None, *, part: bool = False) -> Run:
+    with queuecheck.checked(asked.queue, part=part) as copy:
         store = FolderStore(Path(asked.store))
         try:
-            run = next_run(config, store, real_world(config, clock))
-            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy))
+            run = next_run(config, store, real_world(config, clock, lease))
+            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=part))
         except BaseException:
             store.close()
             raise

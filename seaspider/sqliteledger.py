@@ -11,25 +11,24 @@ All of it is done where the crawl runs: there is no other answer to hold up, one
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import sqlite3
 import stat
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from seaspider import faultpoints
 from seaspider.clock import Clock
+from seaspider.core.leases import Lease, Taken
 from seaspider.core.politeness import Claimed, ClaimTable, KeyState, Lost, Settled, Token
 from seaspider.core.times import NS_PER_S
-from seaspider.ledger import SLICE_NS, WaitingLedger
-
-logger = logging.getLogger(__name__)
+from seaspider.ledger import LeaseTaken
+from seaspider.sharedledger import SharedLedger
+from seaspider.sqliteleases import SCHEMA as LEASES
+from seaspider.sqliteleases import SqliteLeases
 
 _BUSY_TIMEOUT_S = 0.05  # a stop is not looked at meanwhile
-_SAY_AGAIN_NS = 60 * NS_PER_S
 _BUSY_FOR_A_WHILE_NS = 5 * NS_PER_S  # shorter, it is how processes take turns
 _CLAIMS_BETWEEN_SWEEPS = 4096
 _DEAD_FOR_NS = 86_400 * NS_PER_S  # after a dead holder the next one may have to wait longer than its key says
@@ -52,7 +51,7 @@ DELETE FROM keys WHERE boot_id = :boot_id AND rest_ns <= :now_ns
 _LOAD = "SELECT rest_ns, lapse_ns, token, pause_ns FROM keys WHERE key = ?"
 _SAVE = "INSERT OR REPLACE INTO keys (key, boot_id, rest_ns, lapse_ns, token, pause_ns) VALUES (?, ?, ?, ?, ?, ?)"
 
-_Place = tuple[int, int]
+_File = tuple[int, int]
 """Device and inode: which file a path leads to."""
 
 
@@ -68,21 +67,28 @@ def default_path() -> Path:
     return state / "seaspider" / "ledger.sqlite3"
 
 
-class SqliteLedger(WaitingLedger):
+class SqliteLedger(SharedLedger):
     """Opened at once, so that a file that can be none is an error at the start. Raises LedgerFileError."""
 
-    def __init__(self, path: Path, clock: Clock, *, stopped: Callable[[], bool] = lambda: False) -> None:
-        super().__init__(clock, stopped=stopped)
+    troubles = (OSError, sqlite3.Error)
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        stopped: Callable[[], bool] = lambda: False,
+        lease: Lease | None = None,
+    ) -> None:
+        super().__init__(str(path), clock, stopped, lease)
         self._path = path
-        self._holder = f"{os.getpid()}-{uuid.uuid4().hex}"
         self._claims = 0
         self._connection: sqlite3.Connection | None = None
-        self._place: _Place | None = None
+        self._file: _File | None = None
         self._opened = False
         self._replaced_ns: int | None = None
         self._own: dict[str, KeyState] = {}
         """What this process did to keys, in case the file forgets it."""
-        self._said_ns: int | None = None
         self._busy_ns: int | None = None
         self._syncs = False
         """SQLite leaves it to us to sync."""
@@ -91,39 +97,17 @@ class SqliteLedger(WaitingLedger):
         self._lengthened = False
         try:
             self._open()
-        except (OSError, sqlite3.Error) as error:
+        except self.troubles as error:
             if not _is_busy(error):
                 raise LedgerFileError(str(error)) from error
 
-    # --- the ledger's verbs ---
-
-    async def _attempt(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
-        try:
-            return self._claim_once(pauses_ns, hold_ns)
-        except (OSError, sqlite3.Error) as error:
-            self._say(error)
-            return self._clock.boot_ns() + SLICE_NS
-
-    async def settle(self, token: Token, pauses_ns: Mapping[str, int]) -> Settled | Lost:
-        """Tries until it is written, or until a try after a stop failed: then the keys rest until hold and pause are
-        over, as they do after close()."""
-        stopped = False
-        while not (stopped or self._closed):
-            stopped = self._stopped()
-            try:
-                return self._settle_once(token, pauses_ns)
-            except (OSError, sqlite3.Error) as error:
-                self._say(error)
-            await self._clock.sleep(SLICE_NS / NS_PER_S)
-        return Lost(tuple(sorted(pauses_ns)))
-
-    async def close(self) -> None:
-        self._closed = True
-        self._disconnect()
+    # --- one claim, one settle ---
 
     def _claim_once(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
         with self._transaction() as connection:
             now_ns = self._clock.boot_ns()
+            if self._lease is not None and not self._leases(connection).held(self._lease):
+                raise LeaseTaken(f"the lease of {self._lease.name} is another runner's by now")
             # Others find out that the file is another one when they settle, and then write what they did into it.
             if self._replaced_ns is not None and now_ns < self._replaced_ns + hold_ns:
                 return self._replaced_ns + hold_ns
@@ -150,6 +134,21 @@ class SqliteLedger(WaitingLedger):
         faultpoints.reached("after commit settle")
         self._own |= table.keys
         return answer
+
+    def _acquire_once(self, name: str, ttl_ns: int) -> Lease | Taken:
+        with self._transaction() as connection:
+            return self._leases(connection).acquire(name, self._holder, ttl_ns)
+
+    def _renew_once(self, lease: Lease) -> bool:
+        with self._transaction() as connection:
+            return self._leases(connection).renew(lease)
+
+    def _release_once(self, lease: Lease) -> bool:
+        with self._transaction() as connection:
+            return self._leases(connection).release(lease)
+
+    def _leases(self, connection: sqlite3.Connection) -> SqliteLeases:
+        return SqliteLeases(connection, self._clock.boot_id, self._clock.boot_ns())
 
     def _load(self, connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, KeyState]:
         """The keys as they are now, and no freer than this process left them."""
@@ -183,12 +182,12 @@ class SqliteLedger(WaitingLedger):
         try:
             connection.execute("BEGIN IMMEDIATE")
             self._lengthened = False
-            self._check_place()
+            self._check_file()
             yield connection
             connection.execute("COMMIT")
             if self._syncs and self._lengthened:
                 self._sync_log()
-            self._check_place()
+            self._check_file()
             self._busy_ns = None
         except BaseException:
             self._disconnect()
@@ -196,7 +195,7 @@ class SqliteLedger(WaitingLedger):
 
     def _open(self) -> sqlite3.Connection:
         _make(self._path)
-        self._place = _place_of(self._path)
+        self._file = _file_at(self._path)
         self._connection = connection = sqlite3.connect(
             self._path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
@@ -242,14 +241,15 @@ class SqliteLedger(WaitingLedger):
             connection.execute(f"PRAGMA user_version = {_FORMAT}")
         elif version != _FORMAT:
             raise sqlite3.DatabaseError(f"no ledger of format {_FORMAT}, but a database of version {version}")
+        connection.execute(LEASES)
         connection.execute(_BEGIN_ANEW, {"boot_id": self._clock.boot_id, "now_ns": self._clock.boot_ns()})
         self._sweep(connection)
         self._save(connection, self._load(connection, self._own))
         self._opened = True
 
-    def _check_place(self) -> None:
+    def _check_file(self) -> None:
         """SQLite goes on writing into a file that was deleted or replaced, where nobody else sees it."""
-        if _place_of(self._path) != self._place:
+        if _file_at(self._path) != self._file:
             self._replaced_ns = self._clock.boot_ns()
             raise OSError(errno.ESTALE, "the file was replaced by another one")
 
@@ -259,18 +259,13 @@ class SqliteLedger(WaitingLedger):
         if connection is not None:
             connection.close()
 
-    # --- around it ---
-
-    def _say(self, error: Exception) -> None:
-        """Tells why nothing is sent, once a minute at most."""
+    def _is_worth_saying(self, error: Exception) -> bool:
+        """A file in use is told of when it is for a while."""
+        if not _is_busy(error):
+            return True
         now_ns = self._clock.boot_ns()
-        if _is_busy(error):
-            self._busy_ns = now_ns if self._busy_ns is None else self._busy_ns
-            if now_ns - self._busy_ns < _BUSY_FOR_A_WHILE_NS:
-                return
-        if self._said_ns is None or now_ns - self._said_ns >= _SAY_AGAIN_NS:
-            self._said_ns = now_ns
-            logger.warning("Waiting for the ledger %s: %s", self._path, error)
+        self._busy_ns = now_ns if self._busy_ns is None else self._busy_ns
+        return now_ns - self._busy_ns >= _BUSY_FOR_A_WHILE_NS
 
 
 def _is_busy(error: Exception) -> bool:
@@ -278,7 +273,7 @@ def _is_busy(error: Exception) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
-def _place_of(path: Path) -> _Place | None:
+def _file_at(path: Path) -> _File | None:
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -22,7 +22,7 @@ def test_what_is_given_wins():
     assert (config.follow, config.max_depth, config.max_pages, config.order) == ("off", 0, 5, "round-robin")
 
 
-KNOWN = "is unknown; known are queue, store, follow, max_depth, max_pages, order, retry"
+KNOWN = "is unknown; known are queue, store, follow, max_depth, max_pages, order, retry, plan, shard"
 REFUSED = [
     ("queue", "", "must name a file or folder"),
     ("queue", "a\0b", "must name a file or folder"),

@@ -175,7 +175,7 @@ REFUSED = [
     ("SEASPIDER_CONTACT", "a\r\nCookie: b"),
     ("SEASPIDER_CONTACT", "a) evil/1 ("),
     ("SEASPIDER_LEDGER", "a\nb"),
-    ("SEASPIDER_LEDGER", "redis://127.0.0.1"),
+    ("SEASPIDER_LEDGER", "postgres://127.0.0.1"),
     ("SEASPIDER_ALLOWED_NETWORKS", "127.0.0.1/8"),
     ("SEASPIDER_ALLOWED_NETWORKS", "localhost"),
     ("SEASPIDER_ALLOWED_NETWORKS", 127),

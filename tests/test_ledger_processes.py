@@ -107,7 +107,7 @@ class Fleet:
         victim = [web.url("host00.test", "/victim")] if self.kill_one and process == 0 else []
         return victim + queue
 
-    def arrivals(self, folder: Path, ledger: Callable[[int], Path]) -> list[Arrival]:
+    def arrivals(self, folder: Path, ledger: Callable[[int], Path | str]) -> list[Arrival]:
         """What arrived, with the CPUs busy; all processes ended well, but for the one that was killed."""
         routes = {"/*": Answer(body="a page\n"), "/robots.txt": Answer(404), "/victim": Answer(fault=Fault.HANG)}
         settings = {"SEASPIDER_INTERVAL": self.pause_s}
@@ -181,13 +181,13 @@ HOLD_AND_PAUSE_NS = ns_from_s(KILLED_TIMEOUT_S + HOLD_SLACK_S + KILLED_PAUSE_S)
 NOTES_WHEN_IT_ASKS = """
 from pathlib import Path
 from seaspider.clock import SystemClock
-from seaspider.sqliteledger import SqliteLedger
-_claim = SqliteLedger.claim
+from seaspider.sharedledger import SharedLedger
+_claim = SharedLedger.claim
 async def claim(self, *args):
-    SqliteLedger.claim = _claim
+    SharedLedger.claim = _claim
     Path({!r}).write_text(str(SystemClock().boot_ns()))
     return await _claim(self, *args)
-SqliteLedger.claim = claim
+SharedLedger.claim = claim
 """
 
 
@@ -202,11 +202,11 @@ class Killed:
     arrivals: list[Arrival]
 
 
-def killed_in_a_request(folder: Path, successor: str) -> Killed:
+def killed_in_a_request(folder: Path, successor: str, ledger: str | None = None) -> Killed:
     """The successor takes the store of the killed one if it has its name, and asks for robots.txt first if not."""
     routes = {"/robots.txt": Answer(404), "/": (Answer(fault=Fault.HANG), Answer())}
     settings = {"SEASPIDER_INTERVAL": KILLED_PAUSE_S, "DOWNLOAD_TIMEOUT": KILLED_TIMEOUT_S}
-    how: dict[str, Any] = {"ledger": folder / "ledger", "settings": settings}
+    how: dict[str, Any] = {"ledger": ledger or folder / "ledger", "settings": settings}
     with LoopbackWeb(routes, names=NAMES) as web:
         with crawling(web, folder, [web.url(HOST)], name="first", **how):
             web.wait_until(lambda seen: [arrival.target for arrival in seen][1:] == ["/"], 30)
@@ -253,11 +253,11 @@ faultpoints.reached = reached
 """
 CLAIMS_NEVER_LAPSE = """
 from dataclasses import replace
-from seaspider.sqliteledger import SqliteLedger
-_claim = SqliteLedger.claim
+from seaspider.sharedledger import SharedLedger
+_claim = SharedLedger.claim
 async def claim(self, *args):
     return replace(await _claim(self, *args), hold_until_ns=2**62)
-SqliteLedger.claim = claim
+SharedLedger.claim = claim
 """
 
 
@@ -273,11 +273,11 @@ class Stopped:
     sent: list[bool]
 
 
-def stopped_and_continued(folder: Path, sabotage: str = "") -> Stopped:
+def stopped_and_continued(folder: Path, sabotage: str = "", ledger: str | None = None) -> Stopped:
     """One process goes on the moment another, which waited for its claim to lapse, has asked."""
     routes = {"/robots.txt": Answer(404), "/": Answer()}
     settings = {"SEASPIDER_INTERVAL": STOPPED_PAUSE_S, "DOWNLOAD_TIMEOUT": 1}
-    how: dict[str, Any] = {"ledger": folder / "ledger", "settings": settings}
+    how: dict[str, Any] = {"ledger": ledger or folder / "ledger", "settings": settings}
     with LoopbackWeb(routes, names=NAMES) as web, ExitStack() as stack:
         stops = STOPS_AFTER_ITS_SECOND_CLAIM + sabotage
         first = stack.enter_context(crawling(web, folder, [web.url(HOST)], name="first", sabotage=stops, **how))

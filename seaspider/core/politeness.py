@@ -89,6 +89,18 @@ class KeyState:
         return replace(last, rest_ns=max(self.rest_ns, other.rest_ns))
 
 
+def check_claim(pauses_ns: Mapping[str, int], hold_ns: int) -> None:
+    """Raises ValueError without keys, and for a negative pause or hold."""
+    if not pauses_ns or min(hold_ns, *pauses_ns.values()) < 0:
+        raise ValueError(f"a claim needs keys, and pauses and a hold from 0 ns: {dict(pauses_ns)}, {hold_ns}")
+
+
+def check_settle(pauses_ns: Mapping[str, int]) -> None:
+    """Raises ValueError for a negative pause."""
+    if min(pauses_ns.values(), default=0) < 0:
+        raise ValueError(f"a settle needs pauses from 0 ns: {dict(pauses_ns)}")
+
+
 class ClaimTable:
     """The claims and rests of keys, as one mutable value. A key nobody uses or rests is free and not kept.
 
@@ -114,8 +126,7 @@ class ClaimTable:
         Of several obstacles a held key is reported before a resting one (a rest has a certain end), then the latest.
         Raises ValueError without keys, and for a negative pause or hold.
         """
-        if not pauses_ns or min(hold_ns, *pauses_ns.values()) < 0:
-            raise ValueError(f"a claim needs keys, and pauses and a hold from 0 ns: {dict(pauses_ns)}, {hold_ns}")
+        check_claim(pauses_ns, hold_ns)
         found = [(self._keys[key], key) for key in sorted(pauses_ns) if key in self._keys]
         taken = [(e.lapse_ns > now_ns, free, key) for e, key in found if (free := e.free_ns(pauses_ns[key])) > now_ns]
         if taken:
@@ -135,8 +146,7 @@ class ClaimTable:
         request may have gone out under it. A key of the claim that is not named stays held until hold and pause are
         over. Raises ValueError for a negative pause; nothing has changed then.
         """
-        if min(pauses_ns.values(), default=0) < 0:
-            raise ValueError(f"a settle needs pauses from 0 ns: {dict(pauses_ns)}")
+        check_settle(pauses_ns)
         lost = []
         for key, pause_ns in sorted(pauses_ns.items()):
             entry = self._keys.setdefault(key, KeyState(now_ns))

@@ -94,21 +94,29 @@ class Counts:
 
 @dataclass(slots=True)
 class Block:
-    """Lines that follow each other. Of each URL among them its line, the number of its origin, and its text; and the
-    lines that are none."""
+    """Lines that follow each other. Of each URL among them its line, the number of its origin, its text, and the line's
+    bytes; and the lines that are none, with their bytes."""
 
     lines: Sequence[int]
     origins: list[int]
     urls: list[bytes]
+    raws: list[bytes]
     rejected: list[Skipped] = field(default_factory=list)
+    rejected_raws: list[bytes] = field(default_factory=list)
+    """Each cut if it is longer than MAX_LINE_BYTES, in such a way that it is rejected as the whole would be."""
 
 
 class QueueReader:
-    """Reads one queue, once. `done` tells of a normalised URL whether its record is final already."""
+    """Reads one queue, once. `done` tells of a normalised URL whether its record is final already.
 
-    def __init__(self, done: Callable[[str], bool] = lambda url: False) -> None:
+    `part`: these are lines of a queue that was judged as a whole, so how they begin says nothing, and there need not be
+    a URL among them, or a line at all.
+    """
+
+    def __init__(self, done: Callable[[str], bool] = lambda url: False, *, part: bool = False) -> None:
         self.counts = Counts()
         self._done = done
+        self._part = part
         self._first_lines: dict[bytes, int] = {}
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Entry | Skipped]:
@@ -133,9 +141,9 @@ class QueueReader:
         """The URLs by the block, which ones came before or are done left aside: so only lines that are no URLs are
         counted. The numbers of origins are those of `origins`. Raises QueueError, as read()."""
         counts = self.counts
-        for text in _blocks(_text_bytes(chunks)):
+        for text in _blocks(chunks if self._part else _text_bytes(chunks)):
             yield self._block(text, origins)
-        if counts.lines == counts.blank + counts.comment + counts.rejected:
+        if not self._part and counts.lines == counts.blank + counts.comment + counts.rejected:
             raise QueueError(f"no line is a URL ({_summary(counts)})")
 
     def _block(self, text: bytes, origins: Origins) -> Block:
@@ -143,19 +151,20 @@ class QueueReader:
         numbers, urls = plain(b"\n".join(raws) if b"\r" in text else text.removesuffix(b"\n"), origins)
         lines = range(self.counts.lines + 1, self.counts.lines + 1 + len(raws))
         self.counts.lines += len(raws)
-        block = Block(lines, cast(list[int], numbers), urls)
+        block = Block(lines, cast(list[int], numbers), urls, raws)
         at = -1
         for _ in range(numbers.count(None)):
             at = numbers.index(None, at + 1)
             found = self._other(lines[at], raws[at], origins)
             if isinstance(found, Skipped):
                 block.rejected.append(found)
+                block.rejected_raws.append(_cut(raws[at]))
             elif found is not None:
                 numbers[at], urls[at] = found
         if None in numbers:
             is_url = [number is not None for number in numbers]
             block.lines, block.origins = list(compress(lines, is_url)), list(compress(block.origins, is_url))
-            block.urls = list(compress(urls, is_url))
+            block.urls, block.raws = list(compress(urls, is_url)), list(compress(raws, is_url))
         return block
 
     def _other(self, line: int, raw: bytes, origins: Origins) -> tuple[int, bytes] | Skipped | None:

@@ -165,7 +165,7 @@ def crawl_other(old: Evidence, folder: Path, queue: GivenQueue, source: str) -> 
     try:
         run = next_run(config, store, world)
         run.halted = lambda: web.halted(run)
-        run.replay_of = source
+        run.made_from["replay_of"] = source
         run.load(lines)
     except BaseException:
         store.close()

@@ -11,7 +11,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from seaspider import queuefile
 from seaspider.core.answers import put_off
 from seaspider.core.queue import Entry, QueueError
-from seaspider.errors import Shortage
+from seaspider.errors import LeaseLost, Shortage
 from seaspider.queuefile import Queue, QueueFile
 from seaspider.replay import made
 from seaspider.replay.differences import Differs
@@ -41,8 +41,9 @@ class _Prepared:
         """A run that did not come to its own end ends when its records do, for the same reason."""
         if self.tape.finished or not self.tape.over:
             return None
-        if self.tape.end_reason == Shortage.word:
-            self.run.door.failed = Shortage("as recorded")
+        for error in (Shortage, LeaseLost):
+            if self.tape.end_reason == error.word:
+                self.run.door.failed = error("as recorded")
         return self.tape.end_reason or "killed"
 
     def check(self) -> None:
@@ -51,7 +52,7 @@ class _Prepared:
             raise KeyboardInterrupt
         if self.tape.reel.error is not None:
             raise self.tape.reel.error
-        if self.run.failed is not None and not isinstance(self.run.failed, Shortage):
+        if self.run.failed is not None and not isinstance(self.run.failed, Shortage | LeaseLost):
             raise self.run.failed
         for file in LINES:
             line = self.tape.line(file)

@@ -10,7 +10,11 @@ from seaspider.errors import ExitCode
 from seaspider.journal import Row
 from seaspider.verify.facts import PageLine, contradiction
 
-_FAILED: Final = frozenset({"store-error", "shortage"})
+_FAILED: Final = {
+    "store-error": ExitCode.STORE,
+    "shortage": ExitCode.STORE,
+    "lease-lost": ExitCode.STORE_IN_USE,
+}
 
 
 class Counted:
@@ -74,7 +78,7 @@ class Counted:
     def _check_exit(self, end: Row, verdict: Row, left: int) -> None:
         reason, code, requests = end.get("reason", str), end.get("exit", int), verdict.get("requests", int)
         if reason in _FAILED:
-            derived = ExitCode.STORE
+            derived = _FAILED[reason]
         elif reason == "shutdown":
             derived = ExitCode.INTERRUPTED
         elif requests and verdict.optional("gate", bool) is False:

@@ -43,7 +43,8 @@ class Queue:
             self._others.append(run.number)
             return
         self._met += 1
-        file = QueueFile(self._path)
+        # Of a shard, the queue is what its plan gave it, which may be no line at all.
+        file = QueueFile(self._path, part="plan" in run.info.start.get("versions", dict))
         unfinished = 0
         try:
             for item in file:
