@@ -121,23 +121,26 @@ def test_while_the_server_is_away_nobody_sends_and_everybody_goes_on_after(
     with LoopbackWeb(ROUTES, names=AWAY_HOSTS) as web, ExitStack() as stack:
         crawls = []
         for name in ("0", "1", "2"):
-            queue = [web.url(host, f"/{name}/{page}") for page in range(4) for host in AWAY_HOSTS]
+            queue = [web.url(host, f"/{name}/{page}") for page in range(6) for host in AWAY_HOSTS]
             how = {"name": name, "ledger": server.url, "settings": settings}
             crawls.append(stack.enter_context(crawling(web, tmp_path, queue, **how)))
         wait_until(lambda: all(requests_of(tmp_path, name, "claim") for name in ("0", "1", "2")), 60)
         left_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        waiting = [name for name, process in zip(("0", "1", "2"), crawls, strict=True) if process.poll() is None]
         away(server)
         back_ns = left_ns + ns_from_s(AWAY_S + hold_s)
         assert [process.wait(90) for process in crawls] == [0, 0, 0]
         found = web.arrivals
-    assert len(found) == 3 * 4 * (1 + 4)
+    assert len(found) == 3 * 4 * (1 + 6)
     # A claim that was given before may still be sent: one for each process.
     meanwhile = [arrival for arrival in found if left_ns < arrival.arrived_ns < back_ns]
     assert len(meanwhile) <= 3
     assert [arrival for arrival in meanwhile if arrival.arrived_ns > left_ns + NS_PER_S] == []
-    assert len([arrival for arrival in found if arrival.arrived_ns >= back_ns]) >= 3
+    assert len([arrival for arrival in found if arrival.arrived_ns >= back_ns]) >= len(waiting)
     assert too_near(found, AWAY_PAUSE_S) == []
-    for name in ("0", "1", "2"):
+    # On a busy machine one may be done before another has begun.
+    assert waiting
+    for name in waiting:
         assert (tmp_path / f"{name}.log").read_text().count("Waiting for the ledger") == 1
 
 
