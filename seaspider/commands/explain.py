@@ -18,7 +18,9 @@ from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms, rfc3339_ms
 from seaspider.errors import UsageFault
 from seaspider.explain.explanation import explain
+from seaspider.explain.infleet import explain_in_fleet
 from seaspider.explain.report import as_object, as_text
+from seaspider.fleet.folder import Fleet, is_fleet
 from seaspider.storereader import StoreReader
 
 # RFC 3339 5.6; the blank that it allows instead of T, too.
@@ -61,7 +63,10 @@ class Command(ScrapyCommand):
             at = None if opts.at is None else _moment(opts.at)
             at_ms = SystemClock().wall_ms() if at is None else parse_rfc3339_ms(at)
             with edge.reading_store(opts.store):
-                found = explain(_store(opts.store), args[0], at, at_ms)
+                if is_fleet(Path(opts.store)):
+                    found = explain_in_fleet(Fleet.of(Path(opts.store)), args[0], at, at_ms)
+                else:
+                    found = explain(_store(opts.store), args[0], at, at_ms)
             self.exitcode = found.exit_code
             edge.out(self, json.dumps(as_object(found)) if opts.json else as_text(found))
 

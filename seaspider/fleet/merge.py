@@ -1,8 +1,8 @@
 """Writes the merged store of a fleet into its folder: whole, or not at all.
 
 All files are written beside, under `merge.part`, and get their names when all is on the disk, the manifest last: a
-folder without manifest.jsonl has no merged store. Bodies are hard links to those of the shards, or copies where the file
-system has none. Merging again gives the same bytes.
+folder without manifest.jsonl has no merged store. Bodies are hard links to those of the shards, or copies where the
+file system has none. Merging again gives the same bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The shards of a fleet as one store: its lines in the order of the whole queue, its bodies, its digest.
 
-Reads each shard once, while nobody is at work in it, and holds no more than one shard's line numbers and followed links;
-what is to be sorted goes through temporary files. Says what the merged store is to be; never writes it.
+Reads each shard once, while nobody is at work in it, and holds no more than one shard's line numbers and followed
+links; what is to be sorted goes through temporary files. Says what the merged store is to be; never writes it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,14 @@ FILES: Final = (File.SKIPPED, File.ROBOTS, File.PAGES, File.LINKS)
 _SHARD: Final = Struct(">H")
 
 
+def shard_idle(fleet: Fleet, shard: int) -> AbstractContextManager[None]:
+    """No crawl is at work in the shard, nor begins meanwhile. Raises StoreInUse."""
+    store = fleet.store(shard)
+    return idle(store, SHARD, f"shard {name_of(shard)} ({store}) is being crawled")
+
+
 class Merging:
-    """`scratch`: where what does not fit in memory is put; None: where TMPDIR says. Raises OSError for no room there."""
+    """`scratch`: where what does not fit in memory is put; None: where TMPDIR says. Raises OSError if it is full."""
 
     def __init__(self, fleet: Fleet, scratch: Path | None = None) -> None:
         self._fleet = fleet
@@ -40,7 +46,8 @@ class Merging:
         self._sorted = {file: BigSort(scratch) for file in FILES}
         self._bodies = BigSort(scratch)
         self._equal = EqualDigest(scratch)
-        self._digest = ""
+        self.digest = ""
+        """Of the final page records (verify.equal)."""
         self._counts: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
 
@@ -52,7 +59,7 @@ class Merging:
         """Fills in `standings` as the manifests alone tell. Raises UsageFault, StoreInUse and StoreError."""
         found = []
         for shard in range(self._fleet.plan.shards):
-            with self._idle(shard):
+            with shard_idle(self._fleet, shard):
                 found.append(from_manifest(self._fleet, shard))
         self.standings = tuple(found)
 
@@ -60,7 +67,7 @@ class Merging:
         """Reads all shards. Raises UsageFault, StoreInUse and StoreError."""
         found = []
         for shard in range(self._fleet.plan.shards):
-            with self._idle(shard):
+            with shard_idle(self._fleet, shard):
                 standing = from_manifest(self._fleet, shard)
                 if self._fleet.is_begun(shard):
                     reading = ShardReading(self._fleet, standing)
@@ -69,12 +76,8 @@ class Merging:
                     standing = reading.standing
                 found.append(standing)
         self.standings = tuple(found)
-        self._digest = self._equal.hexdigest()
+        self.digest = self._equal.hexdigest()
         self._counts["bodies"] = sum(1 for _ in self.bodies())
-
-    def _idle(self, shard: int) -> AbstractContextManager[None]:
-        store = self._fleet.store(shard)
-        return idle(store, SHARD, f"shard {name_of(shard)} ({store}) is being crawled")
 
     def _take(self, shard: int, placed: Placed) -> None:
         self._sorted[placed.file].add(placed.place, placed.line)
@@ -127,5 +130,5 @@ class Merging:
             "partial": bool(self.incomplete),
             "incomplete": [standing.to_record() for standing in self.incomplete],
             "counts": {**{name: counts[name] for name in numbers}, "final": dict(sorted(self._outcomes.items()))},
-            "digest": self._digest,
+            "digest": self.digest,
         }

@@ -1,8 +1,8 @@
 """What one shard has to say in a merge: its pages, links, skipped lines and robots.txt rows, each with where it goes.
 
-A place is the line of the whole queue; of a followed page that of the page whose link led to it first, and the number of
-the link. So places sort as one sees them: a page, the pages found on it, the next page. A line that was skipped has one
-row, whichever run wrote it; one that was skipped as done has its page record.
+A place is the line of the whole queue; of a followed page that of the page whose link led to it first, and the number
+of the link. So places sort as one sees them: a page, the pages found on it, the next page. A line that was skipped has
+one row, whichever run wrote it; one that was skipped as done has its page record.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The digest of equal stores: one number for what a crawl came to, however often it was begun again, and by how many.
 
-sha256 over the sha256 of each final page record, the latest of its URL, in the order of the URLs' bytes. A record counts
-as the store would write it (core.records.to_line) without `run`, `visit` and `attempts`, without `robots_id` in its chain
-and without all time fields. So a fleet's merged store, its shards together, and one crawl of the whole queue have the
-same; of a fleet each line is that of the whole queue.
+sha256 over the sha256 of each final page record, the latest of its URL, in the order of the URLs' bytes. A record
+counts as the store would write it (core.records.to_line) without `run`, `visit` and `attempts`, without `robots_id` in
+its chain and without all time fields. Lines are those of the whole queue, so the merged store of a fleet has the digest
+of one crawl of that queue.
 """
 
 from __future__ import annotations

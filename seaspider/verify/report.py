@@ -50,16 +50,16 @@ def _result(found: Verification, notes: bool) -> str:
 def promise_lines(found: Verification) -> Iterator[str]:
     """A line for each promise, and one for what contradicts it."""
     for promise, proof in found.proofs.items():
-        yield f"{promise}  {_standing(proof):<7}  {PROMISES[promise]}{_numbers(proof)}"
+        yield f"{promise}  {standing(proof):<7}  {PROMISES[promise]}{numbers(proof)}"
         if proof.counterexample is not None:
             yield f"    {proof.counterexample}"
 
 
-def _standing(proof: Proof) -> str:
+def standing(proof: Proof) -> str:
     return "proven" if proof.holds else "REFUTED"
 
 
-def _numbers(proof: Proof) -> str:
+def numbers(proof: Proof) -> str:
     counted = ", ".join(f"{number} {name}" for name, number in proof.checked.items())
     return f" ({counted})" if counted else ""
 
@@ -89,7 +89,7 @@ def as_object(found: Verification) -> dict[str, Any]:
 def _proof(proof: Proof) -> dict[str, Any]:
     counterexample = None if proof.counterexample is None else asdict(proof.counterexample)
     return {
-        "standing": _standing(proof).lower(),
+        "standing": standing(proof).lower(),
         "checked": dict(proof.checked),
         "counterexample": counterexample,
     }
