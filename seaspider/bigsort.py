@@ -8,6 +8,7 @@ room.
 from __future__ import annotations
 
 import heapq
+import weakref
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -35,6 +36,7 @@ class BigSort:
         self._held: list[Pair] = []
         self._held_bytes = 0
         self._files: list[IO[bytes]] = []
+        weakref.finalize(self, _close, self._files)
 
     def add(self, key: bytes, value: bytes) -> None:
         self._held.append((key, value))
@@ -44,7 +46,7 @@ class BigSort:
             self._files.append(self._put_away(self._held))
             self._held, self._held_bytes = [], 0
             if len(self._files) == _MOST_FILES:
-                self._files = [self._put_away(_merged(self._files))]
+                self._files[:] = [self._put_away(_merged(self._files))]
 
     def __iter__(self) -> Iterator[Pair]:
         """All pairs so far, again each time; one iteration at a time."""
@@ -61,14 +63,13 @@ class BigSort:
         file.flush()
         return file
 
-    def close(self) -> None:
-        for file in self._files:
-            file.close()
-        self._files, self._held = [], []
-
 
 def _merged(files: list[IO[bytes]]) -> Iterator[Pair]:
     yield from heapq.merge(*map(_read, files), key=_KEY)
+    _close(files)
+
+
+def _close(files: list[IO[bytes]]) -> None:
     for file in files:
         file.close()
 

@@ -14,6 +14,7 @@ from seaspider.commands import edge
 from seaspider.errors import UsageFault
 from seaspider.fleet.folder import is_fleet
 from seaspider.fleet.merge import merge
+from seaspider.verify.report import equal_line
 
 
 class Command(ScrapyCommand):
@@ -59,4 +60,4 @@ def _as_text(record: dict[str, Any], folder: str) -> str:
     ]
     if record["partial"]:
         lines.append(f"PARTIAL: {len(record['incomplete'])} shards are not complete; the manifest names them.")
-    return "\n".join([*lines, f"digest  {record['digest']}  (final pages, times and runs aside)"])
+    return "\n".join([*lines, equal_line(record["equal"])])

@@ -22,9 +22,9 @@ from seaspider.core.records import File, to_line
 from seaspider.fleet.folder import Fleet
 from seaspider.fleet.locks import SHARD, idle
 from seaspider.fleet.plan import name_of
-from seaspider.fleet.shardreading import Placed, ShardReading, is_final
+from seaspider.fleet.shardreading import Placed, ShardReading
 from seaspider.fleet.standing import Standing, from_manifest
-from seaspider.verify.equal import EqualDigest
+from seaspider.verify.equal import EqualDigest, is_final
 
 FILES: Final = (File.SKIPPED, File.ROBOTS, File.PAGES, File.LINKS)
 """What the merged store has beside its manifest. Intents and requests stay with the shards."""
@@ -45,8 +45,8 @@ class Merging:
         self.standings: tuple[Standing, ...] = ()
         self._sorted = {file: BigSort(scratch) for file in FILES}
         self._bodies = BigSort(scratch)
-        self._equal = EqualDigest(scratch)
-        self.digest = ""
+        self._final = EqualDigest(scratch)
+        self.equal = ""
         """Of the final page records (verify.equal)."""
         self._counts: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
@@ -76,7 +76,7 @@ class Merging:
                     standing = reading.standing
                 found.append(standing)
         self.standings = tuple(found)
-        self.digest = self._equal.hexdigest()
+        self.equal = self._final.hexdigest()
         self._counts["bodies"] = sum(1 for _ in self.bodies())
 
     def _take(self, shard: int, placed: Placed) -> None:
@@ -91,7 +91,7 @@ class Merging:
                     raise row.error(f"'sha256' is {sha256!r}, no digest")
                 self._bodies.add(sha256.encode(), _SHARD.pack(shard))
             if placed.file is File.PAGES and is_final(row):
-                self._equal.add(row)
+                self._final.add(row)
                 reason = row.optional("reason", str)
                 self._outcomes[row.get("outcome", str) + (f"/{reason}" if reason else "")] += 1
 
@@ -130,5 +130,5 @@ class Merging:
             "partial": bool(self.incomplete),
             "incomplete": [standing.to_record() for standing in self.incomplete],
             "counts": {**{name: counts[name] for name in numbers}, "final": dict(sorted(self._outcomes.items()))},
-            "digest": self.digest,
+            "equal": self.equal,
         }

@@ -14,11 +14,12 @@ from struct import Struct
 from typing import Any, Final
 
 from seaspider.core.queue import Fate
-from seaspider.core.records import File, Outcome, to_line
+from seaspider.core.records import File, to_line
 from seaspider.fleet.folder import Fleet
 from seaspider.fleet.standing import Standing
 from seaspider.journal import Row
 from seaspider.storereader import StoreReader
+from seaspider.verify.equal import is_final
 from seaspider.verify.numbers import key_of
 
 _STEP: Final = Struct(">Q")
@@ -132,14 +133,6 @@ class ShardReading:
             self._not_final.discard(key)
         else:
             self._not_final.add(key)
-
-
-def is_final(page: Row) -> bool:
-    """Raises StoreError."""
-    try:
-        return Outcome(page.get("outcome", str)).final
-    except ValueError as error:
-        raise page.error(str(error)) from error
 
 
 class _Links:

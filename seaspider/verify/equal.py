@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from seaspider.bigsort import BigSort
-from seaspider.core.records import to_line, without_times
+from seaspider.core.records import Outcome, to_line, without_times
 from seaspider.journal import Row
 
 _OF_ONE_RUN: Final = frozenset({"run", "visit", "attempts", "shard"})
@@ -40,6 +40,14 @@ class EqualDigest:
             *_, (_, latest) = records
             whole.update(latest)
         return whole.hexdigest()
+
+
+def is_final(page: Row) -> bool:
+    """Raises StoreError."""
+    try:
+        return Outcome(page.get("outcome", str)).final
+    except ValueError as error:
+        raise page.error(str(error)) from error
 
 
 def _line(row: Row) -> bytes:

@@ -38,7 +38,13 @@ def _lines(found: Verification) -> Iterator[str]:
     if notes:
         yield from ("", "Could not be proven:", *(f"- {note}" for note in notes))
     yield from ("", f"digest  {found.digest}  (times aside)", f"exact   {found.exact}  (every byte of the records)")
+    yield equal_line(found.equal)
     yield f"result  {_result(found, bool(notes))}"
+
+
+def equal_line(equal: str) -> str:
+    """The digest that stores of one queue share, however often and by how many they were crawled."""
+    return f"equal   {equal}  (final pages, times and runs aside)"
 
 
 def _result(found: Verification, notes: bool) -> str:
@@ -83,6 +89,7 @@ def as_object(found: Verification) -> dict[str, Any]:
         "unproven": {promise: list(said) for promise, said in found.notes.items()},
         "digest": found.digest,
         "exact": found.exact,
+        "equal": found.equal,
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from seaspider.fleet.proof.verification import FleetVerification
-from seaspider.verify.report import PROMISES, numbers, standing
+from seaspider.verify.report import PROMISES, equal_line, numbers, standing
 
 _TOLD: Final = {
     **PROMISES,
@@ -34,8 +34,8 @@ def _lines(found: FleetVerification) -> Iterator[str]:
     notes = [f"{name}: {note}" for name, said in found.notes.items() for note in said]
     if notes:
         yield from ("", "Could not be proven:", *(f"- {note}" for note in notes))
-    if found.digest is not None:
-        yield from ("", f"digest  {found.digest}  (final pages, times and runs aside)")
+    if found.equal is not None:
+        yield from ("", equal_line(found.equal))
     yield f"result  {_result(found, bool(notes))}"
 
 
@@ -62,5 +62,5 @@ def as_object(found: FleetVerification) -> dict[str, Any]:
         "requests": found.requests,
         "too_near": {"within": within, "across": across},
         "unproven": {name: list(said) for name, said in found.notes.items()},
-        "digest": found.digest,
+        "equal": found.equal,
     }

@@ -66,7 +66,6 @@ def measure(shards: Sequence[tuple[int, Evidence]]) -> Spacing:
             told = found.between if boot == _WALL and found.between is not None else found.by_boot
             clock, clock_keys = boot, _Keys(told)
         clock_keys.meet(*json.loads(event))
-    by_time.close()
     return found
 
 

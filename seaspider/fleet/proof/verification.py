@@ -28,8 +28,8 @@ _NAMED: Final = 5
 @dataclass(frozen=True, slots=True)
 class FleetVerification:
     """`proofs`: the plan, P1 to P6, and what was merged. `notes`: by proof, what could not be proven. `too_near`: pairs
-    within a shard, and across shards. `digest`: of the final page records of all (verify.equal), None if the plan is
-    none that their lines can be told by."""
+    within a shard, and across shards. `equal`: the digest of the final page records of all (verify.equal), None if the
+    plan is none that their lines can be told by."""
 
     store: str
     shards: int
@@ -39,7 +39,7 @@ class FleetVerification:
     notes: Mapping[str, Sequence[str]]
     requests: int
     too_near: tuple[int, int]
-    digest: str | None
+    equal: str | None
 
     @property
     def refuted(self) -> bool:
@@ -66,16 +66,17 @@ def _verified(fleet: Fleet, queue: str | None) -> FleetVerification:
     proofs["P3"] = _with_spacing(proofs["P3"], spacing)
     notes = {"plan": of_plan, **{promise: [*_told(said)] for promise, said in shards.notes.items()}}
     notes.setdefault("P3", []).extend(_of_boots(spacing))
+    equal = _merged(fleet, proofs, notes) if plan.holds else None
     return FleetVerification(
         store=str(fleet.folder),
         shards=fleet.plan.shards,
         with_lines=sum(part.lines > 0 for part in fleet.plan.parts),
         verified=len(shards.evidence),
-        digest=_merged(fleet, proofs, notes) if plan.holds else None,
         proofs=proofs,
         notes={name: tuple(said) for name, said in notes.items() if said},
         requests=spacing.by_boot.requests,
         too_near=(shards.too_near, spacing.by_boot.too_near),
+        equal=equal,
     )
 
 
@@ -97,7 +98,7 @@ def _merged(fleet: Fleet, proofs: dict[str, Proof], notes: dict[str, list[str]])
         proofs["merged"] = merged.prove(fleet, merging)
     else:
         notes["merged"] = [f"it was not merged yet: scrapy merge {fleet.folder}"]
-    return merging.digest
+    return merging.equal
 
 
 class _Shards:
