@@ -4,9 +4,11 @@ shards, hosts that share an address, lines that are skipped."""
 from __future__ import annotations
 
 import json
+import signal
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +85,23 @@ def merge(store: Path, *options: str, **more: Any) -> Ended:
 
 def verify(store: Path, *options: str, **more: Any) -> Ended:
     return scrapy(["verify", str(store), *options], store.parent, **more)
+
+
+DIES = """
+import os, signal
+from seaspider import faultpoints
+left = [{nth}]
+def reached(point):
+    left[0] -= point == {point!r}
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+faultpoints.reached = reached
+"""
+
+
+def crawl_killed(store: Path, shard: int, point: str, nth: int, *arguments: str) -> None:
+    """A crawl of a shard that dies at the nth time it comes to `point`; its lease has run out then."""
+    died = crawl_shard(store, shard, *arguments, sabotage=DIES.format(point=point, nth=nth))
+    assert died.exit == -signal.SIGKILL, died.log
+    with closing(sqlite3.connect(store.parent / "ledger.sqlite3")) as ledger, ledger:
+        ledger.execute("UPDATE leases SET until_ns = 0")
