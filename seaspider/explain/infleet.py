@@ -8,10 +8,13 @@ from seaspider.explain.explanation import Explanation, Kind, Rejection, explain
 from seaspider.fleet.folder import Fleet
 from seaspider.fleet.shardview import ShardView, shards_for
 
+Found = tuple[int, Explanation | Rejection]
+"""The shard, and what it says."""
 
-def explain_in_fleet(fleet: Fleet, given: str, at: str | None, at_ms: int) -> Explanation | Rejection:
+
+def explain_in_fleet(fleet: Fleet, given: str, at: str | None, at_ms: int) -> Found:
     """As explain(). Raises UsageFault, also if no shard has begun, and StoreError."""
-    first: Explanation | UsageFault | None = None
+    first: Found | UsageFault | None = None
     for shard in shards_for(fleet, given):
         try:
             found = explain(ShardView(fleet, shard), given, at, at_ms)
@@ -20,8 +23,8 @@ def explain_in_fleet(fleet: Fleet, given: str, at: str | None, at_ms: int) -> Ex
             first = first or error
             continue
         if isinstance(found, Rejection) or found.kind is not Kind.NEVER_SEEN:
-            return found
-        first = first or found
+            return shard, found
+        first = first or (shard, found)
     if first is None:
         raise UsageFault(f"{fleet.folder}: no shard has begun")
     if isinstance(first, UsageFault):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from seaspider.core.records import File
-from seaspider.errors import UsageFault
+from seaspider.errors import ArgumentError, UsageFault
 from seaspider.fleet import plan as plans
 from seaspider.fleet.plan import Plan, PlanError, name_of
 
@@ -64,6 +64,12 @@ class Fleet:
         if len(numbers) != part.lines or any(before >= after for before, after in pairwise(numbers)):
             raise PlanError(f"{path}: has {len(numbers)} lines, not {part.lines} that ascend")
         return numbers
+
+
+def refuse_as_store(folder: Path) -> None:
+    """A crawl's records are not to be mixed with those of a fleet. Raises ArgumentError."""
+    if is_fleet(folder):
+        raise ArgumentError("store", folder, "is a fleet's; crawl its shards (-a plan=... -a shard=N), or name another")
 
 
 def is_fleet(folder: Path) -> bool:
