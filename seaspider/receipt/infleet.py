@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from struct import Struct, error
+from tempfile import gettempdir
 from typing import Any, Final
 
 from seaspider.bigsort import BigSort
 from seaspider.core.records import File
+from seaspider.errors import StoreError
 from seaspider.fleet.folder import Fleet
 from seaspider.fleet.proof.spacing import in_shard
 from seaspider.journal import Row
@@ -36,7 +38,7 @@ class OfShard:
 
 
 class FleetEvidence:
-    """A receipt.source.Source. Raises StoreError, and OSError where TMPDIR has no room."""
+    """A receipt.source.Source. Raises StoreError."""
 
     def __init__(self, fleet: Fleet, host: str) -> None:
         self._host = host
@@ -108,7 +110,10 @@ class FleetEvidence:
 
     def _requests(self) -> Iterator[Row]:
         if self._asked is None:
-            self._asked = self._sorted()
+            try:
+                self._asked = self._sorted()
+            except OSError as fault:
+                raise StoreError(f"no room in {gettempdir()} for the requests: {fault.strerror or fault}") from fault
         for _, value in self._asked:
             yield from (Row(place, record) for place, record in json.loads(value))
 
