@@ -17,7 +17,22 @@ from seaspider.core.records import File
 from seaspider.fleet import merge as merging
 from tests.crawling import scrapy
 from tests.fleet.conftest import Crawled
-from tests.fleet.smallfleets import DIES, FOLLOW, HOSTS, SHARDS, crawl_killed, merge, planned, records, verify
+from tests.fleet.smallfleets import (
+    DIES,
+    FOLLOW,
+    HOSTS,
+    NAMES,
+    SHARDS,
+    crawl_all,
+    crawl_killed,
+    crawl_shard,
+    merge,
+    planned,
+    queue_of,
+    records,
+    site,
+    verify,
+)
 
 MERGED = ("skipped.jsonl", "robots.jsonl", "pages.jsonl", "links.jsonl", "manifest.jsonl")
 
@@ -277,8 +292,6 @@ def test_what_is_not_complete_is_refused_and_named(fleet: Path, harm: Callable[[
 
 
 def test_a_shard_that_was_killed_is_named_until_it_is_crawled_on(crawled: Crawled, tmp_path: Path, loopback) -> None:  # type: ignore[no-untyped-def]
-    from tests.fleet.smallfleets import NAMES, crawl_all, crawl_shard, queue_of, site
-
     web = loopback(site(), names=NAMES)
     store = planned(tmp_path / "fleet", queue_of(web))
     crawl_killed(store, 1, "before write pages.jsonl", 3, *FOLLOW)
@@ -293,6 +306,35 @@ def test_a_shard_that_was_killed_is_named_until_it_is_crawled_on(crawled: Crawle
     assert crawl_shard(store, 1, *FOLLOW).exit == 0
     assert crawl_shard(store, 3, *FOLLOW).exit == 0
     assert merge(store).exit == 0
+
+
+def test_records_of_one_url_stay_in_order_and_the_last_one_counts(tmp_path: Path, loopback) -> None:  # type: ignore[no-untyped-def]
+    """A first run that left URLs for later, and a second one that did not, come to the same as one run."""
+    web = loopback(site(), names=NAMES)
+    twice, once = (planned(tmp_path / name, queue_of(web)) for name in ("twice", "once"))
+    codes = [
+        crawl_shard(twice, shard, *FOLLOW, settings={"SEASPIDER_HOST_BUDGET": 4}).exit for shard in range(SHARDS)
+    ]
+    assert codes == [3, 3, 3, 0]  # there is no URL in the last
+    code, said = refused(twice)
+    assert code == 3
+    assert said.startswith("3 of 4 shards are not complete: 0000 (")
+    assert merge(twice, "--partial").exit == 0
+    left = {row["shard"]: row["not_final"] for row in records(twice / "manifest.jsonl")[0]["incomplete"]}
+    pages = records(twice / "pages.jsonl")
+    latest = {page["url"]: page for page in pages}
+    assert sum(left.values()) == sum(page["outcome"] == "deferred" for page in latest.values()) > 0
+    for store in (twice, once):
+        crawl_all(store, range(SHARDS), *FOLLOW)
+        assert merge(store).exit == 0
+    pages = records(twice / "pages.jsonl")
+    assert len(pages) > len(records(once / "pages.jsonl"))
+    urls = list(dict.fromkeys(page["url"] for page in pages))
+    assert urls == [page["url"] for page in records(once / "pages.jsonl")]
+    runs = {url: [page["run"] for page in pages if page["url"] == url] for url in urls}
+    assert set(map(tuple, runs.values())) == {(1,), (2,), (1, 2)}
+    assert [page["url"] for page in pages] == [url for url in urls for _ in runs[url]]
+    assert equal(verify(twice).out) == equal(verify(once).out)
 
 
 def foreign(store: Path) -> None:

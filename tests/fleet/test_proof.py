@@ -166,8 +166,10 @@ def test_the_queue_at_hand_must_be_that_of_the_plan(crawled: Crawled, fleet: Pat
     replan(fleet, 2, text=b"".join(text))
     found = refuted(fleet, "--queue", str(crawled.queue))
     assert found["plan"] == f"plan/0002.txt: is not what a plan of {crawled.queue} gives"
-    ended = verify(fleet, "--queue", str(fleet.parent / "none"))
-    assert (ended.exit, ended.out) == (2, "")
+    for name in ("-", str(fleet.parent / "none")):
+        ended = verify(fleet, "--queue", name)
+        assert (ended.exit, ended.out) == (2, "")
+        assert ended.log.startswith(f"scrapy verify: queue '{name}': ")
 
 
 # The shards

@@ -20,7 +20,7 @@ from seaspider.fleet import planning
 from seaspider.fleet.folder import Fleet
 from seaspider.fleet.plan import PLAN, PlanError, name_of
 from seaspider.fleet.suffixes import SuffixList, bundled
-from seaspider.queuefile import QueueFile, sha256_of
+from seaspider.queuefile import STDIN, QueueFile, sha256_of
 from seaspider.verify.facts import contradiction
 from seaspider.verify.proof import Proof, Refuted
 
@@ -103,6 +103,8 @@ class _Check:
 
     def queue(self, path: str) -> None:
         """Raises QueueFileError."""
+        if path == STDIN:
+            raise QueueFileError("queue '-': must be a file, since it is read more than once")
         try:
             sha256 = sha256_of(path)
         except QueueError as error:
