@@ -265,6 +265,14 @@ INCOMPLETE: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+def test_the_twin_that_does_not_look_merges_half_a_queue(fleet: Path) -> None:
+    shutil.rmtree(fleet / "shards/0001")
+    assert merge(fleet).exit == 3
+    no_look = "from seaspider.fleet import merge; merge._check = lambda merging, partial: None"
+    assert merge(fleet, sabotage=no_look).exit == 0
+    assert len(records(fleet / "pages.jsonl")) < 7 * HOSTS
+
+
 def drop_page_and_links(store: Path, path: str) -> None:
     page = next(page for page in records(store / "pages.jsonl") if page["url"].endswith(path))
     drop(store / "pages.jsonl", f'"run":1,"visit":{page["visit"]},'.encode())
@@ -312,9 +320,7 @@ def test_records_of_one_url_stay_in_order_and_the_last_one_counts(tmp_path: Path
     """A first run that left URLs for later, and a second one that did not, come to the same as one run."""
     web = loopback(site(), names=NAMES)
     twice, once = (planned(tmp_path / name, queue_of(web)) for name in ("twice", "once"))
-    codes = [
-        crawl_shard(twice, shard, *FOLLOW, settings={"SEASPIDER_HOST_BUDGET": 4}).exit for shard in range(SHARDS)
-    ]
+    codes = [crawl_shard(twice, shard, *FOLLOW, settings={"SEASPIDER_HOST_BUDGET": 4}).exit for shard in range(SHARDS)]
     assert codes == [3, 3, 3, 0]  # there is no URL in the last
     code, said = refused(twice)
     assert code == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -287,6 +288,27 @@ def test_no_shorter_rest_hides_a_longer_one(tmp_path: Path) -> None:
         "shards/0002/requests.jsonl:10: host a.test is asked 0.000000090 s too soon after that of "
         "shards/0001/requests.jsonl:0"
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_request_is_held_against_all_rests_of_other_shards(seed: int) -> None:
+    """Against one that looks at every pair."""
+    chance = random.Random(seed)
+    found = spacing.Found()
+    keys = spacing._Keys(found)
+    asked: list[tuple[int, str, str, int, int]] = []
+    near = 0
+    for now in range(300):
+        shard, host, address = chance.randrange(5), f"h{chance.randrange(6)}", f"a{chance.randrange(3)}"
+        frees = tuple(now + chance.choice((0, 1, 3, 40)) for _ in range(2))
+        near += any(
+            other != shard and ((h == host and now < of_host) or (a == address and now < of_address))
+            for other, h, a, of_host, of_address in asked
+        )
+        keys.meet(now, shard, f"requests.jsonl:{now}", host, address, *frees)
+        asked.append((shard, host, address, *frees))
+    assert (found.requests, found.too_near) == (300, near)
+    assert near > 100
 
 
 # The merged files
