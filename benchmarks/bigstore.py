@@ -58,8 +58,7 @@ class Host:
 class Crawl:
     """The run, by a clock of its own."""
 
-    folder: Path
-    hosts: int
+    queue: Path
     config: Config
     files: Mapping[File, IO[bytes]]
     bodies: list[str]
@@ -81,24 +80,20 @@ class Crawl:
         queue = self._load()
         config = self.config.to_record()
         start = {"started_at": rfc3339_ms(self.now_ms), "started_ns": self.now_ns, "boot_id": BOOT_ID}
-        what = {"versions": {}, "queue": "queue.txt", "queue_sha256": queue, "settings": config}
+        what = {"versions": {}, "queue": self.queue.name, "queue_sha256": queue, "settings": config}
         self.write(File.MANIFEST, {"run": 1, "event": "start", **start, **what})
         while (visit := self.order.next()) is not None:
             self._turn(visit)
         self._end()
 
     def _load(self) -> str:
-        digest = hashlib.sha256()
-        with (self.folder / "queue.txt").open("wb") as file:
-            for number in range(self.hosts * PAGES_PER_HOST):
-                host = Host(f"h{number % self.hosts:06}.test", _address(number % self.hosts))
-                host = self.asked.setdefault(host.name, host)
-                url = normalise(f"http://{host.name}/{number // self.hosts}")
-                line = f"{url.text}\n".encode()
-                digest.update(line)
-                file.write(line)
-                self.order.push(host.name, url.origin, Visit(url, number + 1))
-        return digest.hexdigest()
+        octets = self.queue.read_bytes()
+        for number, line in enumerate(octets.decode().split(), 1):
+            url = normalise(line)
+            if url.host not in self.asked:
+                self.asked[url.host] = Host(url.host, _address(int(url.host[1:7])))
+            self.order.push(url.host, url.origin, Visit(url, number))
+        return hashlib.sha256(octets).hexdigest()
 
     def _turn(self, visit: Visit) -> None:
         host = self.asked[visit.url.host]
@@ -176,7 +171,7 @@ class Crawl:
         self.write(File.PAGES, {**visit.record(1, STORED, self.now_ms), **found, "sha256": sha256})
 
     def _end(self) -> None:
-        lines = self.hosts * PAGES_PER_HOST
+        lines = len(self.asked) * PAGES_PER_HOST
         queue = dict.fromkeys(
             ("lines", "blank", "comment", "duplicate", "done", "rejected", "recorded", "unfinished"), 0
         )
@@ -187,7 +182,7 @@ class Crawl:
             "unfinished": 0,
             "interrupted": 0,
             "requests": self.requests,
-            "hosts": self.hosts,
+            "hosts": len(self.asked),
         }
         found = verdict({name: host.requests for name, host in self.asked.items()}, 0, self.config.gate)
         end = {"ended_at": rfc3339_ms(self.now_ms), "ended_ns": self.now_ns, "reason": "finished", "exit": 0}
@@ -207,16 +202,28 @@ def _put(folder: Path, body: bytes) -> str:
 
 
 def write(folder: Path, requests: int) -> None:
-    """Writes a store of about so many requests into a new folder."""
+    """Writes a store of about so many requests into a new folder, with its queue."""
     folder.mkdir(parents=True)
+    write_queue(folder / "queue.txt", requests)
+    write_store(folder, folder / "queue.txt")
+
+
+def write_queue(path: Path, requests: int) -> None:
+    hosts = max(1, requests // (1 + PAGES_PER_HOST))
+    with path.open("w") as file:
+        for page in range(PAGES_PER_HOST):
+            file.writelines(f"http://h{host:06}.test/{page}\n" for host in range(hosts))
+
+
+def write_store(folder: Path, queue: Path) -> None:
+    """Writes the store of a crawl of such a queue, or of the hosts of a shard of it, into a folder."""
     _put(folder, ROBOTS)
     bodies = [
         _put(folder, f"<title>{n}</title><a href=/1>page 1</a> <a href=/2>page 2</a>\n".encode()) for n in range(BODIES)
     ]
     files = {file: (folder / file).open("wb") for file in File}
     try:
-        hosts = max(1, requests // (1 + PAGES_PER_HOST))
-        Crawl(folder, hosts, Config.from_settings(Settings(SETTINGS)), files, bodies).run()
+        Crawl(queue, Config.from_settings(Settings(SETTINGS)), files, bodies).run()
     finally:
         for file in files.values():
             file.close()

@@ -17,13 +17,18 @@ FOLDER = "bodies"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
+def is_name(sha256: str) -> bool:
+    """Whether a record that names this names a body, and leads nowhere else."""
+    return _DIGEST.fullmatch(sha256) is not None
+
+
 def path_of(store: Path, sha256: str) -> Path:
     return store / FOLDER / sha256[:2] / sha256
 
 
 def read(store: Path, sha256: str) -> bytes | None:
     """The body of this digest; None if it is not there, or was changed. Raises StoreError."""
-    if not _DIGEST.fullmatch(sha256):
+    if not is_name(sha256):
         return None
     path = path_of(store, sha256)
     try:

@@ -30,6 +30,7 @@ from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
 from seaspider.door import Door
 from seaspider.errors import ExitCode, QueueFileError, RunFailed, Shortage
+from seaspider.fleet.folder import refuse_as_store
 from seaspider.fleet.shard import Held, Shard
 from seaspider.history import History
 from seaspider.items import Page, record
@@ -248,6 +249,7 @@ def with_queue(
 
 
 def _loaded(asked: Arguments, config: Config, clock: Clock, lease: Lease | None, *, part: bool = False) -> Run:
+    refuse_as_store(Path(asked.store))
     with queuecheck.checked(asked.queue, part=part) as copy:
         store = FolderStore(Path(asked.store))
         try:

@@ -17,8 +17,11 @@ from seaspider.commands import edge
 from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms, rfc3339_ms
 from seaspider.errors import UsageFault
-from seaspider.explain.explanation import explain
+from seaspider.explain.explanation import Explanation, Rejection, explain
+from seaspider.explain.infleet import explain_in_fleet
 from seaspider.explain.report import as_object, as_text
+from seaspider.fleet.folder import Fleet, is_fleet
+from seaspider.fleet.plan import name_of
 from seaspider.storereader import StoreReader
 
 # RFC 3339 5.6; the blank that it allows instead of T, too.
@@ -61,9 +64,23 @@ class Command(ScrapyCommand):
             at = None if opts.at is None else _moment(opts.at)
             at_ms = SystemClock().wall_ms() if at is None else parse_rfc3339_ms(at)
             with edge.reading_store(opts.store):
-                found = explain(_store(opts.store), args[0], at, at_ms)
+                shard: int | None = None
+                if is_fleet(Path(opts.store)):
+                    shard, found = explain_in_fleet(Fleet.of(Path(opts.store)), args[0], at, at_ms)
+                else:
+                    found = explain(_store(opts.store), args[0], at, at_ms)
             self.exitcode = found.exit_code
-            edge.out(self, json.dumps(as_object(found)) if opts.json else as_text(found))
+            edge.out(self, _object(found, shard) if opts.json else _text(found, shard))
+
+
+def _object(found: Explanation | Rejection, shard: int | None) -> str:
+    return json.dumps(as_object(found) if shard is None else {**as_object(found), "shard": shard})
+
+
+def _text(found: Explanation | Rejection, shard: int | None) -> str:
+    """Of a fleet, lines are those of the whole queue; all other numbers are of the shard's store."""
+    where = "" if shard is None else f"\n{'shard':<12} {name_of(shard)}, whose store is {found.store}"
+    return as_text(found) + where
 
 
 def _store(text: str) -> StoreReader:

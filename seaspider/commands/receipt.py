@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from seaspider.commands import edge
 from seaspider.errors import ExitCode, UsageFault
+from seaspider.fleet.folder import Fleet, is_fleet
+from seaspider.receipt.infleet import FleetEvidence
 from seaspider.receipt.receipt import Receipt, gather, host_named
 from seaspider.receipt.report import as_object
 from seaspider.receipt.text import as_text
@@ -43,15 +46,23 @@ class Command(ScrapyCommand):
         if len(args) != 1:
             raise UsageError
         with edge.one_line(self):
-            receipt = make_receipt(args[0], opts.store)
+            receipt, runs = _made(args[0], opts.store)
             self.exitcode = ExitCode.DONE if receipt.known or receipt.names_at else ExitCode.UNFINISHED
-            edge.out(self, json.dumps(as_object(receipt)) if opts.json else as_text(receipt))
+            edge.out(self, json.dumps({**as_object(receipt), **runs}) if opts.json else as_text(receipt))
 
 
 def make_receipt(given: str, folder: str) -> Receipt:
     """What the store in `folder` tells of a host. Raises UsageFault, a store that cannot be read included."""
+    return _made(given, folder)[0]
+
+
+def _made(given: str, folder: str) -> tuple[Receipt, dict[str, Any]]:
+    """The receipt, and of a fleet what its runs are."""
     host = host_named(given)
     if not folder:
         raise UsageFault("option --store: must name a folder")
     with edge.reading_store(folder):
-        return gather(Evidence(Path(folder)), given, host)
+        if not is_fleet(Path(folder)):
+            return gather(Evidence(Path(folder)), given, host), {}
+        fleet = FleetEvidence(Fleet.of(Path(folder)), host)
+        return gather(fleet, given, host), {"fleet": fleet.record()}

@@ -12,6 +12,7 @@ from scrapy.utils.conf import arglist_to_dict
 
 from seaspider.commands import edge
 from seaspider.errors import ArgumentError, UsageFault
+from seaspider.fleet.folder import is_fleet
 from seaspider.replay.report import replay
 from seaspider.verify.evidence import Evidence
 
@@ -60,6 +61,9 @@ def _old_store(folder: str) -> Evidence:
     """Raises UsageFault, StoreError."""
     if not folder:
         raise UsageFault("the store: must name a folder")
+    if is_fleet(Path(folder)):
+        given = "scrapy replay STORE/shards/NNNN -a store=NEW --queue STORE/plan/NNNN.txt"
+        raise UsageFault(f"store {folder!r}: is a fleet's; replay its shards one by one: {given}")
     old = Evidence(Path(folder))
     if not old.runs:
         raise UsageFault(f"store {folder!r}: no run has begun in it")

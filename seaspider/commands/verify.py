@@ -12,7 +12,11 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from seaspider.commands import edge
-from seaspider.errors import ExitCode, UsageFault
+from seaspider.errors import ExitCode, StoreInUse, UsageFault
+from seaspider.fleet.folder import is_fleet
+from seaspider.fleet.locks import FLEET, idle
+from seaspider.fleet.proof import report as fleetreport
+from seaspider.fleet.proof.verification import verify_fleet
 from seaspider.verify.report import as_object, as_text
 from seaspider.verify.verification import verify
 
@@ -47,10 +51,25 @@ class Command(ScrapyCommand):
             if not args[0]:
                 raise UsageFault("the store: must name a folder")
             _check_idle(Path(args[0]))
+            if is_fleet(Path(args[0])):
+                self._verify_fleet(Path(args[0]), opts)
+                return
             with edge.reading_store(args[0]):
                 found = verify(Path(args[0]), opts.queue)
             self.exitcode = ExitCode.INTERNAL if found.refuted else ExitCode.DONE
             edge.out(self, json.dumps(as_object(found)) if opts.json else as_text(found))
+
+    def _verify_fleet(self, folder: Path, opts: Namespace) -> None:
+        try:
+            with (
+                edge.reading_store(str(folder)),
+                idle(folder, FLEET, f"{folder}: a fleet, or a merge, is at work in it"),
+            ):
+                found = verify_fleet(folder, opts.queue)
+        except StoreInUse as error:
+            raise UsageFault(f"{error}; verify it when that has ended") from None
+        self.exitcode = ExitCode.INTERNAL if found.refuted else ExitCode.DONE
+        edge.out(self, json.dumps(fleetreport.as_object(found)) if opts.json else fleetreport.as_text(found))
 
 
 def _check_idle(folder: Path) -> None:

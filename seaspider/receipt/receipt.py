@@ -22,7 +22,8 @@ from seaspider.journal import Row
 from seaspider.receipt.pages import PageFact, begun_of, pages_of
 from seaspider.receipt.requests import ROBOTS, Asked, Gaps, Meter, Requests
 from seaspider.receipt.robots import OriginFact, RobotsFiles, host_of, robots_of
-from seaspider.verify.evidence import Evidence, RunInfo
+from seaspider.receipt.source import Source
+from seaspider.verify.evidence import RunInfo
 
 FORBIDDEN: Final = 403
 
@@ -139,16 +140,16 @@ def host_named(text: str) -> str:
         raise UsageFault(f"HOST {shown!r}: is no host name, address or URL ({error.reason})") from error
 
 
-def gather(evidence: Evidence, given: str, host: str) -> Receipt:
+def gather(source: Source, given: str, host: str) -> Receipt:
     """All that the store tells of `host`. Reads requests.jsonl twice, the other files once. Raises StoreError."""
-    store = _Snapshot(evidence)
+    store = _Snapshot(source)
     requests = Requests(store.rows(File.REQUESTS), lambda row: row.get("host", str) == host)
     asked, meter = tuple(requests), Meter()
     gaps_ns = tuple(meter.add(each, store.runs[each.run].boot_id, each.pause_ns) for each in asked)
     skipped = sum(host_of(row.optional("url", str) or "") == host for row in store.rows(File.SKIPPED))
     begun, elsewhere = begun_of(store.rows(File.INTENTS), host, {(each.run, each.visit) for each in asked})
     pages = pages_of(store.rows(File.PAGES), host, elsewhere)
-    files = RobotsFiles(evidence, {run: fact.token for run, fact in store.runs.items()})
+    files = RobotsFiles(source, {run: fact.token for run, fact in store.runs.items()})
     asked_robots = Counter((each.run, each.url) for each in asked if each.kind == ROBOTS)
     origins, for_others = robots_of(store.rows(File.ROBOTS), host, files, asked_robots)
     runs = {each.run for each in asked} | {page.run for page in pages.latest}
@@ -192,13 +193,13 @@ def _is_address(host: str) -> bool:
 class _Snapshot:
     """The store as far as the manifest told of it when it was read: a crawl may begin in it meanwhile."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        self.runs = {info.number: _run(info) for info in evidence.runs}
+    def __init__(self, source: Source) -> None:
+        self.runs = {info.number: _run(info) for info in source.runs}
         self.last = max(self.runs, default=0)
-        self._evidence = evidence
+        self._source = source
 
     def rows(self, file: File) -> Iterator[Row]:
-        return (row for row in self._evidence.rows(file) if self._is_of_a_run(row.get("run", int), row))
+        return (row for row in self._source.rows(file) if self._is_of_a_run(row.get("run", int), row))
 
     def _is_of_a_run(self, run: int, row: Row) -> bool:
         if run not in self.runs and run <= self.last:

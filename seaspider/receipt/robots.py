@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seaspider import bodyfiles
 from seaspider.core.records import File
 from seaspider.core.robotsentry import RobotsEntry, RobotsRowError
 from seaspider.core.robotsfile import Rule, parse
 from seaspider.core.robotsstate import RobotsState
 from seaspider.journal import Row
-from seaspider.verify.evidence import Evidence
+from seaspider.receipt.source import Source
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -60,8 +59,8 @@ class OriginFact:
 class RobotsFiles:
     """Reads stored robots.txt bodies, each once. `tokens`: run -> the name its groups were looked up by."""
 
-    def __init__(self, evidence: Evidence, tokens: Mapping[int, str]) -> None:
-        self._evidence = evidence
+    def __init__(self, source: Source, tokens: Mapping[int, str]) -> None:
+        self._source = source
         self._tokens = tokens
         self._read: dict[tuple[str, bool, str], Rules] = {}
 
@@ -81,10 +80,9 @@ class RobotsFiles:
         return RobotsFact(entry, self._read[key])
 
     def _rules(self, sha256: str, truncated: bool, token: str) -> Rules:
-        body = bodyfiles.read(self._evidence.folder, sha256)
+        body = self._source.true_body(sha256)
         if body is None:
-            there = bodyfiles.path_of(self._evidence.folder, sha256).exists()
-            return Rules(token, Body.CHANGED if there else Body.MISSING)
+            return Rules(token, Body.CHANGED if self._source.has_body(sha256) else Body.MISSING)
         group = parse(body, cut=truncated).group(token)
         if group is None:
             return Rules(token, Body.KEPT)

@@ -104,6 +104,10 @@ class Evidence:
         """The bytes whose digest is this; None if they are missing or changed."""
         return bodyfiles.read(self.folder, sha256)
 
+    def has_body(self, sha256: str) -> bool:
+        """Whether something lies there, true or changed."""
+        return bodyfiles.path_of(self.folder, sha256).exists()
+
     def requests(self) -> Iterator[Request | Stray]:
         """The requests in file order. A settle belongs to the claim right before it: one request is under way."""
         claim: Row | None = None

@@ -38,7 +38,13 @@ def _lines(found: Verification) -> Iterator[str]:
     if notes:
         yield from ("", "Could not be proven:", *(f"- {note}" for note in notes))
     yield from ("", f"digest  {found.digest}  (times aside)", f"exact   {found.exact}  (every byte of the records)")
+    yield equal_line(found.equal)
     yield f"result  {_result(found, bool(notes))}"
+
+
+def equal_line(equal: str) -> str:
+    """The digest that stores of one queue share, however often and by how many they were crawled."""
+    return f"equal   {equal}  (final pages, times and runs aside)"
 
 
 def _result(found: Verification, notes: bool) -> str:
@@ -50,16 +56,16 @@ def _result(found: Verification, notes: bool) -> str:
 def promise_lines(found: Verification) -> Iterator[str]:
     """A line for each promise, and one for what contradicts it."""
     for promise, proof in found.proofs.items():
-        yield f"{promise}  {_standing(proof):<7}  {PROMISES[promise]}{_numbers(proof)}"
+        yield f"{promise}  {standing(proof):<7}  {PROMISES[promise]}{numbers(proof)}"
         if proof.counterexample is not None:
             yield f"    {proof.counterexample}"
 
 
-def _standing(proof: Proof) -> str:
+def standing(proof: Proof) -> str:
     return "proven" if proof.holds else "REFUTED"
 
 
-def _numbers(proof: Proof) -> str:
+def numbers(proof: Proof) -> str:
     counted = ", ".join(f"{number} {name}" for name, number in proof.checked.items())
     return f" ({counted})" if counted else ""
 
@@ -83,13 +89,14 @@ def as_object(found: Verification) -> dict[str, Any]:
         "unproven": {promise: list(said) for promise, said in found.notes.items()},
         "digest": found.digest,
         "exact": found.exact,
+        "equal": found.equal,
     }
 
 
 def _proof(proof: Proof) -> dict[str, Any]:
     counterexample = None if proof.counterexample is None else asdict(proof.counterexample)
     return {
-        "standing": _standing(proof).lower(),
+        "standing": standing(proof).lower(),
         "checked": dict(proof.checked),
         "counterexample": counterexample,
     }

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 
+from seaspider.core.records import File
 from seaspider.errors import StoreError
+from seaspider.journal import Row
 from seaspider.verify import orderproof, shape, walk
 from seaspider.verify.allowed import Allowed
 from seaspider.verify.digest import digest, exact
+from seaspider.verify.equal import EqualDigest, is_final
 from seaspider.verify.evidence import Evidence
 from seaspider.verify.hops import Hops
 from seaspider.verify.nothinglost import NothingLost
@@ -31,6 +35,8 @@ class Verification:
     digest: str
     exact: str
     """sha256 over the journal files as they are, times and all, one after the other."""
+    equal: str
+    """The digest of the final page records: see verify.equal."""
 
     @property
     def refuted(self) -> bool:
@@ -51,7 +57,21 @@ def verify(folder: Path, queue: str | None = None) -> Verification:
     del checks, verdicts
     proofs["P5"] = _order(evidence, refuted=not all(proof.holds for proof in proofs.values()))
     ordered = {promise: proofs[promise] for promise in sorted(proofs)}
-    return Verification(str(folder), ordered, notes, runs, digest(evidence, shape.check), exact(evidence))
+    return Verification(str(folder), ordered, notes, runs, *_digests(evidence))
+
+
+def _digests(evidence: Evidence) -> tuple[str, str, str]:
+    equal = EqualDigest()
+
+    def look(file: File, row: Row) -> None:
+        shape.check(file, row)
+        if file is File.PAGES and is_final(row):
+            equal.add(row)
+
+    try:
+        return digest(evidence, look), exact(evidence), equal.hexdigest()
+    except OSError as error:
+        raise StoreError(f"no room in {gettempdir()} for digests of the pages: {error.strerror or error}") from error
 
 
 def _order(evidence: Evidence, *, refuted: bool) -> Proof:

@@ -63,8 +63,9 @@ def test_a_good_store_is_proven_in_words(good: Path, tmp_path: Path) -> None:
     assert "P2  proven   every request through one door (25 requests, 25 hops)" in lines
     figures = "25 requests to 9 hosts, breadth 360 per mil, at most 5 a host, 0 too near"
     assert f"run 1 (finished): {figures}; polite, broad, no gate set" in lines
-    assert re.fullmatch(r"digest  [0-9a-f]{64}  \(times aside\)", lines[-3])
-    assert lines[-2] == f"exact   {every_byte(good)}  (every byte of the records)"
+    assert re.fullmatch(r"digest  [0-9a-f]{64}  \(times aside\)", lines[-4])
+    assert lines[-3] == f"exact   {every_byte(good)}  (every byte of the records)"
+    assert re.fullmatch(r"equal   [0-9a-f]{64}  \(final pages, times and runs aside\)", lines[-2])
     assert lines[-1] == "result  proven"
 
 
@@ -72,7 +73,7 @@ def test_a_good_store_is_proven_as_an_object(good: Path, tmp_path: Path) -> None
     ended = verify(tmp_path, good, "--json")
     assert ended.exit == 0, ended.log
     found = json.loads(ended.out)
-    assert list(found) == ["store", "proven", "promises", "verdicts", "unproven", "digest", "exact"]
+    assert list(found) == ["store", "proven", "promises", "verdicts", "unproven", "digest", "exact", "equal"]
     assert (found["store"], found["proven"], found["unproven"]) == (str(good), True, {})
     assert {name: each["standing"] for name, each in found["promises"].items()} == dict.fromkeys(PROMISES, "proven")
     assert found["promises"]["P1"] == {

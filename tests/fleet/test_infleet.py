@@ -1,0 +1,164 @@
+"""The commands that look at a store, over a fleet: `explain`, `receipt`, `replay`; and `crawl`, which refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seaspider.fleet import plan as plans
+from seaspider.fleet.suffixes import bundled
+from tests.crawling import Ended, crawl, scrapy
+from tests.fleet.conftest import Crawled
+from tests.fleet.smallfleets import HOSTS, NAMES, SHARDS, records
+
+
+def explain(crawled: Crawled, text: str, *options: str, store: Path | None = None) -> Ended:
+    return scrapy(["explain", text, "--store", str(store or crawled.fleet), *options], crawled.queue.parent)
+
+
+def explained(crawled: Crawled, text: str, **more: Any) -> dict[str, Any]:
+    ended = explain(crawled, text, "--json", **more)
+    assert ended.exit == 0, ended.log
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+def shard_of(store: Path, url: str) -> int:
+    (shard,) = {page["shard"] for page in records(store / "pages.jsonl") if page["url"] == url}
+    return int(shard)
+
+
+def test_a_url_is_explained_by_its_shard_with_the_whole_queues_line(crawled: Crawled) -> None:
+    lines = crawled.queue.read_text().splitlines()
+    for host in range(HOSTS):
+        url = crawled.url(host, "/away")
+        found = explained(crawled, url)
+        assert (found["known"], found["shard"]) == ("visited", shard_of(crawled.fleet, url))
+        assert [visit["line"] for visit in found["visits"]] == [lines.index(url) + 1]
+    ended = explain(crawled, crawled.url(3, "/no"))
+    shard = shard_of(crawled.fleet, crawled.url(3, "/no"))
+    assert f"queue        line {lines.index(crawled.url(3, '/no')) + 1}, in run 1" in ended.out
+    assert ended.out.splitlines()[-1] == f"shard        000{shard}, whose store is {crawled.fleet}/shards/000{shard}"
+
+
+def test_what_is_no_url_and_what_is_followed_is_found(crawled: Crawled) -> None:
+    found = explained(crawled, "nor this")
+    assert (found["known"], [line["line"] for line in found["queue"]]) == ("rejected", [37])
+    found = explained(crawled, crawled.url(5, "/c"))
+    assert (found["known"], found["links"]["count"]) == ("visited", 1)
+    found = explained(crawled, crawled.url(0, "/"))
+    assert [(line["line"], line["of"]) for line in found["queue"]] == [(38, 2)]
+
+
+def test_a_url_that_only_other_shards_met_is_found_there(crawled: Crawled, tmp_path: Path) -> None:
+    """Where a redirect led, if the shard of that host never was begun."""
+    store = tmp_path / "store"
+    shutil.copytree(crawled.fleet, store)
+    here = next(
+        host
+        for host in range(HOSTS)
+        if shard_of(store, crawled.url(host, "/")) != shard_of(store, crawled.url((host + 1) % HOSTS, "/"))
+    )
+    target, source = crawled.url((here + 1) % HOSTS, "/b"), crawled.url(here, "/away")
+    shutil.rmtree(store / f"shards/000{shard_of(store, target)}")
+    found = explained(crawled, target, store=store)
+    assert (found["known"], found["shard"]) == ("redirect", shard_of(store, source))
+    assert [visit["url"] for visit in found["led_here"]["latest"]] == [source]
+
+
+def test_with_another_suffix_list_all_shards_are_looked_at(crawled: Crawled, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(crawled.fleet, store)
+    plan = (store / "plan/plan.json").read_text()
+    (store / "plan/plan.json").write_text(plan.replace(bundled().sha256, "0" * 64))
+    assert plans.read(store / "plan").suffix_list["sha256"] == "0" * 64
+    for host in range(HOSTS):
+        found = explained(crawled, crawled.url(host, "/gone"), store=store)
+        assert (found["known"], found["fetched"]) == ("visited", True)
+
+
+def test_what_nobody_knows_is_never_seen(crawled: Crawled) -> None:
+    ended = explain(crawled, "http://nowhere.test/")
+    assert ended.exit == 3
+    ended = explain(crawled, "neither a URL")
+    assert (ended.exit, ended.out) == (2, "")
+
+
+# Receipts
+
+
+def receipt(crawled: Crawled, host: str) -> dict[str, Any]:
+    ended = scrapy(["receipt", host, "--store", str(crawled.fleet), "--json"], crawled.queue.parent)
+    assert ended.exit == 0, ended.log
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+@pytest.mark.parametrize("host", sorted(NAMES))
+def test_a_receipt_has_the_requests_of_all_shards(crawled: Crawled, host: str) -> None:
+    """Those of redirects from other shards' hosts among them, and the gaps between all."""
+    claims = [
+        (claim["claimed_ns"], shard, claim)
+        for shard in range(SHARDS)
+        for claim in records(crawled.fleet / f"shards/000{shard}/requests.jsonl")
+        if claim["event"] == "claim"
+    ]
+    claims.sort(key=lambda each: each[0])
+    ours = [(shard, claim) for _, shard, claim in claims if claim["host"] == host]
+    found = receipt(crawled, host)
+    assert [each["url"] for each in found["asked"]] == [claim["url"] for _, claim in ours]
+    shards = {each["run"]: (each["shard"], each["run_of_shard"]) for each in found["fleet"]}
+    assert [shards[each["run"]] for each in found["asked"]] == [(shard, 1) for shard, _ in ours]
+    assert found["requests"]["redirected_here"] >= 1
+    gaps = found["gaps"]["host"]
+    assert (gaps["measured"], gaps["below_pause"], gaps["other_boot"]) == (len(ours) - 1, 0, 0)
+    (of_address,) = found["gaps"]["addresses"].values()
+    at_address = sum(claim["ip"] == NAMES[host] for _, _, claim in claims)
+    assert (of_address["measured"], of_address["below_pause"]) == (at_address - 1, 0)
+    assert all(record["body"] == "kept" for origin in found["robots"] for record in origin["records"])
+    assert found["pages"] == {"disallowed/robots-rule": 1, "stored": 6}
+    assert found["ends_without_beginning"] == 0
+
+
+def test_a_receipt_in_words_shows_one_identity(crawled: Crawled) -> None:
+    host = next(host for host in NAMES if len({each["run"] for each in receipt(crawled, host)["asked"]}) == 2)
+    ended = scrapy(["receipt", host, "--store", str(crawled.fleet)], crawled.queue.parent)
+    assert ended.exit == 0, ended.log
+    assert "in 2 runs of the program: 2 for robots.txt, 7 pages" in ended.out
+    assert ended.out.count("User-Agent: ") == 1
+    assert "no two requests were nearer than the pause that was due" in ended.out
+
+
+def test_an_address_and_a_host_that_is_not_known(crawled: Crawled) -> None:
+    assert receipt(crawled, "127.0.71.1")["names_at"] == ["h0.test", "h1.test"]
+    ended = scrapy(["receipt", "nowhere.test", "--store", str(crawled.fleet)], crawled.queue.parent)
+    assert ended.exit == 3
+
+
+# What is for a shard only
+
+
+def test_replay_names_the_command_for_a_shard(crawled: Crawled, tmp_path: Path) -> None:
+    ended = scrapy(["replay", str(crawled.fleet), "-a", f"store={tmp_path / 'new'}"], tmp_path)
+    assert (ended.exit, ended.out) == (2, "")
+    assert ended.log == (
+        f"scrapy replay: store '{crawled.fleet}': is a fleet's; replay its shards one by one: scrapy replay "
+        "STORE/shards/NNNN -a store=NEW --queue STORE/plan/NNNN.txt\n"
+    )
+    given = [str(crawled.fleet / "shards/0001"), "--queue", str(crawled.fleet / "plan/0001.txt")]
+    ended = scrapy(["replay", *given, "-a", f"store={tmp_path / 'new'}"], tmp_path)
+    assert ended.exit == 0, ended.out + ended.log
+
+
+def test_a_crawl_does_not_write_into_a_fleets_folder(crawled: Crawled, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(crawled.fleet, store)
+    before = sorted(path.name for path in store.iterdir())
+    ended = crawl(["http://h0.test/"], tmp_path, names=NAMES)
+    assert ended.exit == 2
+    assert ended.log.startswith(f"scrapy crawl: argument -a store={store}: is a fleet's; crawl its shards ")
+    assert sorted(path.name for path in store.iterdir()) == before
