@@ -139,11 +139,12 @@ class QueueReader:
             raise QueueError(f"no line is a URL ({_summary(counts)})")
 
     def _block(self, text: bytes, origins: Origins) -> Block:
-        raws = text.splitlines()
-        numbers, urls = plain(b"\n".join(raws) if b"\r" in text else text.removesuffix(b"\n"), origins)
-        lines = range(self.counts.lines + 1, self.counts.lines + 1 + len(raws))
-        self.counts.lines += len(raws)
+        text = b"\n".join(text.splitlines()) if b"\r" in text else text.removesuffix(b"\n")
+        numbers, urls = plain(text, origins)
+        lines = range(self.counts.lines + 1, self.counts.lines + 1 + len(numbers))
+        self.counts.lines += len(numbers)
         block = Block(lines, cast(list[int], numbers), urls)
+        raws = text.split(b"\n") if None in numbers else []
         at = -1
         for _ in range(numbers.count(None)):
             at = numbers.index(None, at + 1)
