@@ -17,11 +17,9 @@ from seaspider.core.urls import Url, UrlError, normalise, spellings
 # What normalising leaves alone: characters of path and query (RFC 3986 pchar without the apostrophe, which a query has
 # escaped), and what may be a normalised origin with the first slash. A line is far from every limit of length.
 _ALONE: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~!$&()*+,;=:@%/?-"
-_OTHERS: Final = re.compile(rb"[^A-Za-z0-9._~!$&()*+,;=:@%/?\n-].*")
 _ORIGIN: Final = re.compile(rb"[Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9.:_-]{1,260}/")
 _FRAGMENT: Final = re.compile(rb"[!-~]{0,4000}")
 _LONGEST: Final = 7_900
-_DOTS: Final = re.compile(rb"/\..*")
 _ESCAPE: Final = re.compile(rb"%[0-9A-Za-z]{0,2}")
 # Escape -> as it is spelled in a normalised URL, if that can be done wherever it stands: no scheme and no authority
 # that is taken for plain has a percent sign or a tilde in it.
@@ -82,11 +80,11 @@ def plain(block: bytes, origins: Origins) -> tuple[list[int | None], list[bytes]
     for escape in escapes & _SPELLED.keys():
         block = block.replace(escape, _SPELLED[escape])
     lines = block.split(b"\n")
-    if block.translate(None, _ALONE + b"\n"):
-        for at in _having(_OTHERS, block):
-            lines[at] = _without_fragment(lines[at])
+    others = set(block.translate(None, _ALONE + b"\n"))
+    for at in {line for other in others for line in _having(bytes((other,)), block)}:
+        lines[at] = _without_fragment(lines[at])
     numbers = origins.written(lines)
-    for at in _having(_DOTS, block):
+    for at in _having(b"/.", block):
         if numbers[at] is not None:
             path = lines[at].index(b"/", 8)
             lines[at] = lines[at][:path] + _without_dot_segments(lines[at][path:])
@@ -118,10 +116,12 @@ def _without_dot_segments(target: bytes) -> bytes:
     return b"/" + b"/".join(kept) + mark + query
 
 
-def _having(what: re.Pattern[bytes], block: bytes) -> Iterator[int]:
-    """The lines, counted from 0, that have something in them; `what` takes in the rest of the line."""
+def _having(what: bytes, block: bytes) -> Iterator[int]:
+    """The lines, counted from 0, that have something in them."""
     line = seen = 0
-    for found in what.finditer(block):
-        line += block.count(b"\n", seen, found.start())
-        seen = found.start()
+    at = block.find(what)
+    while at >= 0:
+        line += block.count(b"\n", seen, at)
         yield line
+        seen = at
+        at = block.find(what, at + 1)

@@ -94,16 +94,25 @@ class Counts:
 
 @dataclass(slots=True)
 class Block:
-    """Lines that follow each other. Of each URL among them its line, the number of its origin, its text, and the line's
-    bytes; and the lines that are none, with their bytes."""
+    """Lines that follow each other. Of each URL among them its line, the number of its origin and its text; and the
+    lines that are none, with their bytes."""
 
     lines: Sequence[int]
     origins: list[int]
     urls: list[bytes]
-    raws: list[bytes]
+    text: bytes
+    """All of the lines, with LF between them."""
+    is_url: list[bool] | None = None
+    """Of each line whether it is a URL; None: they all are."""
     rejected: list[Skipped] = field(default_factory=list)
     rejected_raws: list[bytes] = field(default_factory=list)
     """Each cut if it is longer than MAX_LINE_BYTES, in such a way that it is rejected as the whole would be."""
+
+    @property
+    def raws(self) -> list[bytes]:
+        """Of each URL its line's bytes."""
+        raws = self.text.split(b"\n")
+        return raws if self.is_url is None else list(compress(raws, self.is_url))
 
 
 class QueueReader:
@@ -147,11 +156,12 @@ class QueueReader:
             raise QueueError(f"no line is a URL ({_summary(counts)})")
 
     def _block(self, text: bytes, origins: Origins) -> Block:
-        raws = text.splitlines()
-        numbers, urls = plain(b"\n".join(raws) if b"\r" in text else text.removesuffix(b"\n"), origins)
-        lines = range(self.counts.lines + 1, self.counts.lines + 1 + len(raws))
-        self.counts.lines += len(raws)
-        block = Block(lines, cast(list[int], numbers), urls, raws)
+        text = b"\n".join(text.splitlines()) if b"\r" in text else text.removesuffix(b"\n")
+        numbers, urls = plain(text, origins)
+        lines = range(self.counts.lines + 1, self.counts.lines + 1 + len(numbers))
+        self.counts.lines += len(numbers)
+        block = Block(lines, cast(list[int], numbers), urls, text)
+        raws = text.split(b"\n") if None in numbers else []
         at = -1
         for _ in range(numbers.count(None)):
             at = numbers.index(None, at + 1)
@@ -162,9 +172,9 @@ class QueueReader:
             elif found is not None:
                 numbers[at], urls[at] = found
         if None in numbers:
-            is_url = [number is not None for number in numbers]
+            block.is_url = is_url = [number is not None for number in numbers]
             block.lines, block.origins = list(compress(lines, is_url)), list(compress(block.origins, is_url))
-            block.urls, block.raws = list(compress(urls, is_url)), list(compress(raws, is_url))
+            block.urls = list(compress(urls, is_url))
         return block
 
     def _other(self, line: int, raw: bytes, origins: Origins) -> tuple[int, bytes] | Skipped | None:
