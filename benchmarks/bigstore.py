@@ -27,7 +27,7 @@ from seaspider.core.times import rfc3339_ms
 from seaspider.core.urls import Url, normalise
 from seaspider.core.verdict import verdict
 from seaspider.core.visits import Decision, Hop, Visit
-from seaspider.run import robots_policy
+from seaspider.policies import robots_policy
 
 PAGES_PER_HOST = 9
 LINKS = 2

@@ -15,16 +15,11 @@ from seaspider import history, queuecheck
 from seaspider.arguments import Arguments
 from seaspider.clock import Clock, SystemClock
 from seaspider.config import Config
-from seaspider.core.frontier import Frontier, FrontierPolicy
-from seaspider.core.governor import BackoffPolicy, backoff_ns
-from seaspider.core.hostqueue import HostOrder
+from seaspider.core.frontier import Frontier
 from seaspider.core.leases import Lease
-from seaspider.core.orders import OrderName, new_order
 from seaspider.core.queue import Entry, QueueError
 from seaspider.core.records import File, Outcome
 from seaspider.core.robotsbook import RobotsBook
-from seaspider.core.robotsstate import RobotsPolicy
-from seaspider.core.times import MS_PER_S, ns_from_s
 from seaspider.core.urls import Url, normalise
 from seaspider.core.verdict import Verdict, verdict
 from seaspider.core.visits import Visit
@@ -38,6 +33,7 @@ from seaspider.knownurls import Mark
 from seaspider.loading import Loading, skipped_record
 from seaspider.outside import World, real_world
 from seaspider.permits import Permits
+from seaspider.policies import frontier_policy, order_of, robots_policy
 from seaspider.queuefile import Queue, QueueFile
 from seaspider.requestlog import RequestLog
 from seaspider.robotsdesk import RobotsDesk
@@ -273,28 +269,6 @@ def next_run(config: Config, store: FolderStore, world: World) -> Run:
     book = RobotsBook(robots_policy(config))
     past = history.read(store, book, retry_failed=config.retry_failed)
     return Run(config, store, past.runs + 1, book, past, world)
-
-
-def order_of(config: Config) -> HostOrder[Any]:
-    """Whose turn is next, by the settings."""
-    return new_order(OrderName(config.order), ns_from_s(config.expected_answer_s), ns_from_s(config.interval_s))
-
-
-def robots_policy(config: Config) -> RobotsPolicy:
-    """How robots.txt is kept, by the settings."""
-    return RobotsPolicy(ttl_s=config.robots_ttl_s, retry_s=config.robots_retry_s, give_up=config.give_up)
-
-
-def frontier_policy(config: Config) -> FrontierPolicy:
-    """How URLs are judged, by the settings."""
-    return FrontierPolicy(
-        token=config.token,
-        crawl_delay_cap_s=config.crawl_delay_cap_s,
-        stop_on_403=config.stop_on_403,
-        block_ms=int(config.block_s * MS_PER_S),
-        backoff_ns=backoff_ns(1, BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))),
-        host_budget=config.host_budget,
-    )
 
 
 def _no_room(error: OSError) -> str:

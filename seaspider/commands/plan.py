@@ -29,9 +29,9 @@ from seaspider.core.verdict import verdict
 from seaspider.errors import QueueFileError, UsageFault
 from seaspider.history import History
 from seaspider.planreport import REJECTS_SHOWN, Plan, as_object, as_text
+from seaspider.policies import frontier_policy, order_of, robots_policy
 from seaspider.queuefile import QueueFile
 from seaspider.robotsdesk import RobotsDesk
-from seaspider.run import frontier_policy, order_of, robots_policy
 from seaspider.storereader import StoreReader
 
 DEFAULT_TURNS: Final = 20

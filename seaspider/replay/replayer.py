@@ -12,6 +12,7 @@ from seaspider import queuefile
 from seaspider.core.answers import put_off
 from seaspider.core.queue import Entry, QueueError
 from seaspider.errors import LeaseLost, Shortage
+from seaspider.policies import frontier_policy
 from seaspider.queuefile import Queue, QueueFile
 from seaspider.replay import made
 from seaspider.replay.differences import Differs
@@ -22,7 +23,7 @@ from seaspider.replay.replaystore import ReplayStore, take_over
 from seaspider.replay.standins import fill_up, with_stand_ins
 from seaspider.replay.tape import Tape
 from seaspider.replay.world import TapeClock, as_it_was
-from seaspider.run import Run, frontier_policy, next_run
+from seaspider.run import Run, next_run
 from seaspider.verify.evidence import Evidence, RunInfo
 
 
