@@ -15,7 +15,7 @@ from lxml import etree
 
 from seaspider import htmltree
 from seaspider.core.charset import decode_page, is_binary, is_page_type
-from seaspider.core.links import MAX_TEXT_CHARS, FoundLink, RawLink, find_links, refresh_href, tidy_text
+from seaspider.core.links import MAX_TEXT_CHARS, FoundLink, RawLink, find_links, tidy_text
 from seaspider.core.robotstags import header_nofollow, meta_nofollow
 from seaspider.core.urls import Url
 
@@ -228,10 +228,7 @@ class _Collector:
         return link
 
     def _meta(self, attributes: Mapping[str, str]) -> None:
-        content = attributes.get("content", "")
-        if attributes.get("http-equiv", "").lower() == "refresh":
-            href = refresh_href(content)
-            if href is not None:
-                self._keep(_OpenLink(href, "refresh"))
-        if "name" in attributes:
-            self.metas.append((attributes["name"], content))
+        refresh, metas = htmltree.of_meta(attributes)
+        for link in refresh:
+            self._keep(_OpenLink(link.href, link.rel))
+        self.metas += metas

@@ -5,6 +5,7 @@ in a template, whose end it misses; and where a link stands in another, whose te
 left to the stream. Never looks at what the links mean.
 """
 
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +19,7 @@ MUTE: Final = frozenset({"script", "style", "textarea", "title", "iframe", "noem
 """Elements that hold nothing but text which is not the link's."""
 
 _TOLD: Final = ("a", "area", "base", "meta", "template")
-_IN_LINKS: Final = ("a", *MUTE)
+_NESTED: Final = etree.XPath("boolean(//a/descendant::a)")
 _HEARD: Final = etree.XPath(
     f"descendant::text()[not({' or '.join(f'parent::{tag}' for tag in sorted(MUTE))})]", smart_strings=False
 )
@@ -34,46 +35,48 @@ class Found(NamedTuple):
 
 def read(text: str) -> Found | None:
     """What the page says; None if only the stream can tell."""
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, collect_ids=False, remove_comments=True, remove_pis=True
+    )
     root = etree.fromstring(text.encode(), parser)
     # Where there is nothing but white space there is no root.
-    if root is None or any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
+    if root is None or any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log) or _NESTED(root):
         return None
+    # What comes after the end of html stands beside it.
+    tops = (root, *root.itersiblings())
+    interrupted = {link for top in tops for mute in top.iter(*MUTE) for link in mute.iterancestors("a")}
     links: list[RawLink] = []
     metas: list[tuple[str, str]] = []
-    bases: list[str] = []
-    # What comes after the end of html stands beside it.
-    for element in chain.from_iterable(top.iter(*_TOLD) for top in (root, *root.itersiblings())):
+    bases: list[str | None] = []
+    for element in chain.from_iterable(top.iter(*_TOLD) for top in tops):
         tag, get = element.tag, element.get
-        if tag == "a":
-            words = _words(element)
-            if words is None:
-                return None
+        if tag in ("a", "area"):
             href = get("href")
             if href is not None:
-                links.append(RawLink(href, words, get("rel", "")))
-        elif tag == "area":
-            href = get("href")
-            if href is not None:
-                links.append(RawLink(href, get("alt", ""), get("rel", "")))
+                links.append(
+                    RawLink(href, get("alt", "") if tag == "area" else _text(element, interrupted), get("rel", ""))
+                )
         elif tag == "meta":
-            href = refresh_href(get("content", "")) if get("http-equiv", "").lower() == "refresh" else None
-            if href is not None:
-                links.append(RawLink(href, "", "refresh"))
-            if "name" in element.attrib:
-                metas.append((get("name", ""), get("content", "")))
-        elif tag == "template":
+            refresh, meta = of_meta(element.attrib)
+            links += refresh
+            metas += meta
+        elif tag == "base":
+            bases.append(get("href"))
+        else:
             return None
-        elif "href" in element.attrib:
-            bases.append(get("href", ""))
-    return Found(links, metas, bases[0] if bases else None)
+    return Found(links, metas, next((href for href in bases if href is not None), None))
 
 
-def _words(link: Any) -> str | None:
-    """The text of a link; None if another stands in it."""
-    if len(link):
-        for inner in link.iter(*_IN_LINKS):
-            if inner is not link:
-                heard: Any = _HEARD(link)
-                return None if inner.tag == "a" or link.find(".//a") is not None else "".join(heard)
+def of_meta(attributes: Mapping[str, str]) -> tuple[list[RawLink], list[tuple[str, str]]]:
+    """The link of a meta element if it is a refresh, and its name and content if it has a name."""
+    content = attributes.get("content", "")
+    href = refresh_href(content) if attributes.get("http-equiv", "").lower() == "refresh" else None
+    refresh = [] if href is None else [RawLink(href, rel="refresh")]
+    return refresh, [(attributes["name"], content)] if "name" in attributes else []
+
+
+def _text(link: Any, interrupted: set[Any]) -> str:
+    if link in interrupted:
+        heard: Any = _HEARD(link)
+        return "".join(heard)
     return etree.tostring(link, method="text", encoding="unicode", with_tail=False)
