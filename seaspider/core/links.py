@@ -145,16 +145,16 @@ def find_links(
     for n, raw in enumerate(raw_links, start=1):
         target = resolve(raw.href, base, charset)
         url = without_userinfo(raw.href)[:MAX_WRITTEN_CHARS] if target is None else target.text
-        tokens = raw.rel.lower().split()
+        tokens = raw.rel.lower().split() if raw.rel else ()
         nofollow = page_nofollow or "nofollow" in tokens
-        rel = " ".join(tokens)[:MAX_TEXT_CHARS]
-        links.append(FoundLink(n, url, target, tidy_text(raw.text), rel, nofollow))
+        links.append(FoundLink(n, url, target, tidy_text(raw.text), " ".join(tokens)[:MAX_TEXT_CHARS], nofollow))
     return tuple(links)
 
 
 def tidy_text(text: str) -> str:
     """Runs of white space made one blank, none at the ends, no control characters, at most 200 characters."""
-    return " ".join(text.translate(_CONTROLS).split())[:MAX_TEXT_CHARS].rstrip()
+    plain = text if text.isprintable() else text.translate(_CONTROLS)
+    return " ".join(plain.split())[:MAX_TEXT_CHARS].rstrip()
 
 
 def decide(
@@ -174,6 +174,9 @@ def decide(
     scheme, off, other-host, nofollow, depth, duplicate, max-pages. The first four speak of the link and the page, depth
     of the place in the crawl; the last two depend on what was followed before, and a known URL is not charged.
     """
+    if policy.mode is FollowMode.OFF:
+        scheme, off = LinkReason.SCHEME, LinkReason.OFF
+        return tuple([LinkRow(link, scheme if link.target is None else off) for link in links]), 0
     taken = {visit.text, page.text}
     rows = []
     room = policy.max_pages - followed
@@ -196,8 +199,6 @@ def _standing_reason(link: FoundLink, policy: FollowPolicy, visit: Url, page: Ur
     """The reason that does not depend on which links were followed before."""
     if link.target is None:
         return LinkReason.SCHEME
-    if policy.mode is FollowMode.OFF:
-        return LinkReason.OFF
     # A redirect to another host ended the walk: that host was not asked for.
     if page.host != visit.host or link.target.host != page.host:
         return LinkReason.OTHER_HOST
