@@ -24,6 +24,10 @@ _HEARD: Final = etree.XPath(
     f"descendant::text()[not({' or '.join(f'parent::{tag}' for tag in sorted(MUTE))})]", smart_strings=False
 )
 
+# A tree is made for each page and freed. glibc would give its memory back to the system, and fetch it anew for the next
+# page, if no block of this size had ever been freed: then it keeps up to twice as much (mallopt(3), M_MMAP_THRESHOLD).
+_KEPT_BYTES: Final = len(bytes(16 * 1024 * 1024))
+
 
 class Found(NamedTuple):
     """What a page says: its links in document order, `metas` as name and content."""
