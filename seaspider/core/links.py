@@ -15,6 +15,7 @@ import can_ada
 
 from seaspider.core.charset import query_codec
 from seaspider.core.credentials import without_userinfo
+from seaspider.core.plainlinks import plain_links
 from seaspider.core.urls import Url, UrlError, normalise
 
 MAX_TEXT_CHARS = 200
@@ -141,20 +142,21 @@ def find_links(
 ) -> tuple[FoundLink, ...]:
     """The links of the page at `page`, in the order given. `ugc` and `sponsored` are no `nofollow`."""
     base = document_base(page, base_href, charset)
+    plain = plain_links(base) if base is not None else lambda _: None
     links = []
-    for n, raw in enumerate(raw_links, start=1):
-        target = resolve(raw.href, base, charset)
-        url = without_userinfo(raw.href)[:MAX_WRITTEN_CHARS] if target is None else target.text
-        tokens = raw.rel.lower().split() if raw.rel else ()
+    for n, (href, text, rel) in enumerate(raw_links, start=1):
+        target = plain(href) or resolve(href, base, charset)
+        url = without_userinfo(href)[:MAX_WRITTEN_CHARS] if target is None else target.text
+        tokens = rel.lower().split() if rel else ()
         nofollow = page_nofollow or "nofollow" in tokens
-        links.append(FoundLink(n, url, target, tidy_text(raw.text), " ".join(tokens)[:MAX_TEXT_CHARS], nofollow))
+        links.append(FoundLink(n, url, target, tidy_text(text), " ".join(tokens)[:MAX_TEXT_CHARS], nofollow))
     return tuple(links)
 
 
 def tidy_text(text: str) -> str:
     """Runs of white space made one blank, none at the ends, no control characters, at most 200 characters."""
-    plain = text if text.isprintable() else text.translate(_CONTROLS)
-    return " ".join(plain.split())[:MAX_TEXT_CHARS].rstrip()
+    shown = text if text.isprintable() else text.translate(_CONTROLS)
+    return " ".join(shown.split())[:MAX_TEXT_CHARS].rstrip()
 
 
 def decide(

@@ -17,7 +17,6 @@ Parsing and host mapping are the WHATWG URL Standard's (UTS 46, non-transitional
 
 import re
 from enum import StrEnum
-from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -43,13 +42,6 @@ _HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[^:\[]*):(.*)", re.DOTALL)
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _CAPITAL_SHARP_S = re.compile("\u1e9e|%E1%BA%9E", re.IGNORECASE)
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
-# What most links of a page are: an origin or none, a path and perhaps a query, in which the parser would find nothing
-# to change. The fragment is dropped.
-_PLAIN_LINK = re.compile(
-    r"(https?://[a-z0-9.:_-]{1,260}+)?+(/(?![/.])(?:[\w~=&;,:@+!$*()-]++|/(?!\.)|\.)*+(?:\?[\w~=&;,:@+!$*()/?.-]*+)?+)"
-    r"(?:#[!-~]*+)?+",
-    re.ASCII,
-)
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -112,15 +104,6 @@ def normalise(text: str, base: Url | None = None) -> Url:
 
     Raises UrlError, and nothing else, for any text. Idempotent: normalise(normalise(x).text) == normalise(x).
     """
-    if base is not None:
-        plain = _PLAIN_LINK.fullmatch(text)
-        if plain is not None and len(base.text) + len(text) <= MAX_URL_CHARS:
-            written, target = plain.groups()
-            origin = base if written is None else _origin(written)
-            if origin is not None:
-                return Url(
-                    origin.text.removesuffix(origin.target) + target, origin.scheme, origin.host, origin.port, target
-                )
     href = _parse(text, base)
     scheme, _, rest = href.partition("://")
     netloc, slash, path = rest.partition("/")
@@ -134,16 +117,6 @@ def normalise(text: str, base: Url | None = None) -> Url:
     if len(normalised) > MAX_URL_CHARS:
         raise UrlError(UrlReason.TOO_LONG, text)
     return Url(normalised, scheme, host, port, target)
-
-
-@lru_cache(1024)
-def _origin(written: str) -> Url | None:
-    """The root of an origin; None if it is not written as it is normalised."""
-    try:
-        root = normalise(f"{written}/")
-    except UrlError:
-        return None
-    return root if root.text == f"{written}/" else None
 
 
 def _parse(text: str, base: Url | None) -> str:

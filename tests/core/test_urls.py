@@ -1,13 +1,10 @@
 """The one spelling of a URL: exact values, and what must hold for any text."""
 
-import re
-
 import can_ada
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seaspider.core import urls
 from seaspider.core.urls import MAX_TEXT_CHARS, MAX_URL_CHARS, Url, UrlError, UrlReason, normalise
 
 LABEL_63 = "a" * 63
@@ -339,39 +336,3 @@ def test_a_path_that_needs_no_parser_is_what_the_parser_makes_of_it(base, text):
 def test_a_path_is_as_long_as_an_url_may_be(path):
     page = normalise("http://h.test/" + "a" * 100)
     assert normalised(path, page) == normalised("http://h.test" + path)
-
-
-_PARTS = (
-    "http://", "https://", "HTTP://", "a.test", "127.0.0.1", "1.2", "0x7f.1", "xn--a", "a_b.test", "h.test.", ":80",
-    ":443", ":8080", ":0", ":99999", ":", "/", "//", "/a", "b", "/.", "..", ".", "?", "?a=1&b", "#", "#f", "#@x", "@",
-    "%41", "%zz", "é", "\\", "~", "'", '"', "|", "<", "[", "]", "\t", " ", "-", "a" * 300, "x" * 4000,
-)  # fmt: skip
-
-
-@settings(max_examples=300)
-@given(
-    st.sampled_from(["", "/", "/x", "http://a.test/", "http://a.test:81/y", "https://127.0.0.1", "http://a.test:80/"]),
-    st.lists(st.sampled_from(_PARTS), max_size=6).map("".join),
-    st.sampled_from(["http://h.test/dir/p?q", "https://h.test:8443/", "http://[::1]/x"]),
-)
-def test_a_plain_link_is_resolved_as_by_the_parser(start: str, rest: str, base: str) -> None:
-    def resolved() -> Url | UrlReason:
-        try:
-            return normalise(start + rest, normalise(base))
-        except UrlError as error:
-            return error.reason
-
-    found = resolved()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(urls, "_PLAIN_LINK", re.compile("(?!)"))
-        assert resolved() == found
-
-
-def test_of_an_origin_that_is_not_as_it_is_normalised_no_link_is_plain() -> None:
-    base = normalise("https://h.test/")
-    assert [normalise(f"http://{host}/x#f", base).text for host in ("a.test", "a.test:80", "1.2", "a.test.")] == [
-        "http://a.test/x",
-        "http://a.test/x",
-        "http://1.0.0.2/x",
-        "http://a.test/x",
-    ]
