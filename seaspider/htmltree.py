@@ -5,7 +5,7 @@ in a template, whose end it misses; and where a link stands in another, whose te
 left to the stream. Never looks at what the links mean.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -30,9 +30,9 @@ _KEPT_BYTES: Final = len(bytes(16 * 1024 * 1024))
 
 
 class Found(NamedTuple):
-    """What a page says: its links in document order, `metas` as name and content."""
+    """What a page says: its links in document order as RawLink has them, `metas` as name and content."""
 
-    links: list[RawLink]
+    links: Sequence[tuple[str, str, str]]
     metas: list[tuple[str, str]]
     base_href: str | None
 
@@ -49,23 +49,24 @@ def read(text: str) -> Found | None:
     # What comes after the end of html stands beside it.
     tops = (root, *root.itersiblings())
     interrupted = {link for top in tops for mute in top.iter(*MUTE) for link in mute.iterancestors("a")}
-    links: list[RawLink] = []
+    links: list[tuple[str, str, str]] = []
     metas: list[tuple[str, str]] = []
     bases: list[str | None] = []
     for element in chain.from_iterable(top.iter(*_TOLD) for top in tops):
-        tag, get = element.tag, element.get
-        if tag in ("a", "area"):
-            href = get("href")
+        tag, href = element.tag, element.get("href")
+        if tag == "a":
             if href is not None:
-                links.append(
-                    RawLink(href, get("alt", "") if tag == "area" else _text(element, interrupted), get("rel", ""))
-                )
+                words = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+                links.append((href, _heard(element) if element in interrupted else words, element.get("rel", "")))
+        elif tag == "area":
+            if href is not None:
+                links.append((href, element.get("alt", ""), element.get("rel", "")))
         elif tag == "meta":
             refresh, meta = of_meta(element.attrib)
             links += refresh
             metas += meta
         elif tag == "base":
-            bases.append(get("href"))
+            bases.append(href)
         else:
             return None
     return Found(links, metas, next((href for href in bases if href is not None), None))
@@ -79,8 +80,7 @@ def of_meta(attributes: Mapping[str, str]) -> tuple[list[RawLink], list[tuple[st
     return refresh, [(attributes["name"], content)] if "name" in attributes else []
 
 
-def _text(link: Any, interrupted: set[Any]) -> str:
-    if link in interrupted:
-        heard: Any = _HEARD(link)
-        return "".join(heard)
-    return etree.tostring(link, method="text", encoding="unicode", with_tail=False)
+def _heard(link: Any) -> str:
+    """The text of a link without that of mute elements."""
+    heard: Any = _HEARD(link)
+    return "".join(heard)

@@ -269,6 +269,13 @@ def test_what_only_the_stream_can_tell_is_left_to_it(markup: str) -> None:
     assert htmltree.read("<p>" + "<div>" * 1000) == ([], [], None)
 
 
+def test_twin_an_a_in_another_would_have_its_text_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(htmltree, "_NESTED", lambda _: False)
+    found = htmltree.read("<a href=x>one<i><a href=y>two</a>three</i></a>")
+    assert found is not None
+    assert [text for _, text, _ in found.links] == ["onetwothree", "two"]
+
+
 def test_a_page_that_would_make_a_large_tree_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(htmltree, "read", lambda text: pytest.fail(f"{len(text)} characters"))
     assert _urls(_page("<a href=x>" + "<b></b>" * 150_000)) == ["/dir/x"]

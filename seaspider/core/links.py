@@ -138,9 +138,12 @@ def refresh_href(content: str) -> str | None:
 
 
 def find_links(
-    raw_links: Iterable[RawLink], page: Url, base_href: str | None, charset: str, page_nofollow: bool
+    raw_links: Iterable[tuple[str, str, str]], page: Url, base_href: str | None, charset: str, page_nofollow: bool
 ) -> tuple[FoundLink, ...]:
-    """The links of the page at `page`, in the order given. `ugc` and `sponsored` are no `nofollow`."""
+    """The links of the page at `page`, in the order given; `raw_links` as RawLink has them.
+
+    `ugc` and `sponsored` are no `nofollow`.
+    """
     base = document_base(page, base_href, charset)
     plain = plain_links(base) if base is not None else lambda _: None
     links = []
