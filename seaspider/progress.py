@@ -126,9 +126,8 @@ class Progress(LogStats):
     def _scraped(self, item: object) -> None:
         if isinstance(item, Page):
             self._remaining.ended(_host(item.url))
-            for link in item.link_items:
-                if link.followed:
-                    self._remaining.add(_host(link.url))
+            for url in item.followed:
+                self._remaining.add(_host(url))
 
     # --- what is said of it ---
 

@@ -124,10 +124,9 @@ class Run:
         """A page line is written: counts it, and queues the links that are followed."""
         self.tally.record(page)
         self.past.ended(page.url, Outcome(page.outcome), record(page))
-        for link in page.link_items:
-            if link.followed:
-                self.followed += 1
-                self._follow(normalise(link.url), page)
+        for url in page.followed:
+            self.followed += 1
+            self._follow(normalise(url), page)
 
     def _follow(self, url: Url, page: Page) -> None:
         try:
