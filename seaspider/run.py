@@ -76,6 +76,8 @@ class Run:
         """The digest of the store whose answers it gets, if nothing is sent to anybody."""
         self.halted: Callable[[], str | None] = lambda: None
         """Why no further turn is given out, although nothing failed: the reason in the manifest."""
+        self.watched: Callable[[Page], None] = lambda page: None
+        """Told each page whose line is written."""
         self.reason = ""
         """Why the run ended, in Scrapy's words; empty while it goes on."""
         self.permits = Permits()
@@ -128,6 +130,7 @@ class Run:
             if link.followed:
                 self.followed += 1
                 self._follow(normalise(link.url), page)
+        self.watched(page)
 
     def _follow(self, url: Url, page: Page) -> None:
         try:
