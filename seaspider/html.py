@@ -36,6 +36,9 @@ _TEMPLATE_END = re.compile(r"</template(?=[\t\n\f\r />])", re.IGNORECASE)
 # Their text is not the link's.
 _MUTE = frozenset({"template", "script", "style", "textarea", "title", "iframe", "noembed", "noframes", "xmp"})
 
+# The others start nothing that matters outside of a template.
+_TELLING = _MUTE | {"a", "area", "base", "meta"}
+
 
 class PageFlag(StrEnum):
     """What a reader of the links has to know."""
@@ -46,6 +49,11 @@ class PageFlag(StrEnum):
     """The parser stopped early: the links up to there are given, later ones are missing."""
     LINKS_LIMITED = "links-limited"
     """More than MAX_LINKS links: the first are given, the others are missing."""
+
+
+_IDLE: "list[tuple[etree.HTMLParser, _Collector]]" = []
+"""Parsers that read a page to its end read the next: a new one looks at its target's signatures first, which takes
+longer than a small page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +79,26 @@ def page_links(body: bytes, content_type: str, url: Url, x_robots_tags: Sequence
     if is_binary(body, content_type):
         return Page(None, False, nofollow, (), (PageFlag.BINARY_BODY,))
     charset, text = decode_page(body, content_type)
-    found = _Collector()
-    complete = _parse(text, found)
+    parser, found = _IDLE.pop() if _IDLE else _new_parser()
+    complete = _parse(text, parser, found)
     nofollow = nofollow or meta_nofollow(found.metas, token)
     links = find_links(found.raw_links(), url, found.base_href, charset, nofollow)
-    limits = {PageFlag.PARSE_LIMITED: not complete, PageFlag.LINKS_LIMITED: found.overflowed}
+    overflowed = found.overflowed
+    if complete:
+        found.begin()
+        _IDLE.append((parser, found))
+    limits = {PageFlag.PARSE_LIMITED: not complete, PageFlag.LINKS_LIMITED: overflowed}
     return Page(charset, True, nofollow, links, tuple(flag for flag, holds in limits.items() if holds))
 
 
-def _parse(text: str, found: "_Collector") -> bool:
-    """Feed the text to the parser; False if it had to stop before the end."""
+def _new_parser() -> "tuple[etree.HTMLParser, _Collector]":
+    found = _Collector()
     # The stubs ask for a comment method and for bytes; lxml asks for neither.
-    parser = etree.HTMLParser(target=found, encoding="utf-8", huge_tree=True)  # type: ignore[arg-type]
+    return etree.HTMLParser(target=found, encoding="utf-8", huge_tree=True), found  # type: ignore[arg-type]
+
+
+def _parse(text: str, parser: etree.HTMLParser, found: "_Collector") -> bool:
+    """Feed the text to the parser; False if it had to stop before the end."""
     work, before = 0, ""
     for piece in _pieces(text):
         # With the end of the piece before: a tag may begin there (some are counted twice, none is missed).
@@ -96,8 +112,10 @@ def _parse(text: str, found: "_Collector") -> bool:
         if _TEMPLATE_END.match(piece):
             parser.feed(found.closing_tags())
         parser.feed(piece)
+        found.take_text()
     if text:
         parser.close()
+        found.take_text()
     return True
 
 
@@ -135,6 +153,14 @@ class _Collector:
     """What the parser tells, kept as far as it matters for links (lxml's target interface)."""
 
     def __init__(self) -> None:
+        self._text: list[str] = []
+        # A method of ours would be called for each stretch of text between two tags, and most of them are of no link.
+        self.data = self._text.append
+        self.begin()
+
+    def begin(self) -> None:
+        """Another page comes."""
+        self._text.clear()
         self.metas: list[tuple[str, str]] = []
         self.base_href: str | None = None
         self.depth = 0
@@ -147,6 +173,10 @@ class _Collector:
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self.depth += 1
+        if self._text:
+            self.take_text()
+        if not self._templates and tag not in _TELLING:
+            return
         if tag in _MUTE:
             self._mute += 1
         if tag == "template":
@@ -168,6 +198,8 @@ class _Collector:
 
     def end(self, tag: str) -> None:
         self.depth -= 1
+        if self._text:
+            self.take_text()
         if tag in _MUTE:
             self._mute -= 1
         if self._templates:
@@ -178,9 +210,12 @@ class _Collector:
         elif tag == "a":
             self._reading = None
 
-    def data(self, data: str) -> None:
+    def take_text(self) -> None:
+        """What came since the last tag, or piece, is of the link that is being read, if any."""
         if self._reading is not None and not self._mute:
-            self._reading.add(data)
+            for data in self._text:
+                self._reading.add(data)
+        self._text.clear()
 
     def close(self) -> None:
         """The parser asks for it; there is nothing to end."""
