@@ -173,10 +173,9 @@ class _Collector:
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self.depth += 1
-        if self._text:
-            self.take_text()
-        if not self._templates and tag not in _TELLING:
+        if tag not in _TELLING and not self._templates:
             return
+        self.take_text()
         if tag in _MUTE:
             self._mute += 1
         if tag == "template":
@@ -198,8 +197,9 @@ class _Collector:
 
     def end(self, tag: str) -> None:
         self.depth -= 1
-        if self._text:
-            self.take_text()
+        if tag not in _TELLING and not self._templates:
+            return
+        self.take_text()
         if tag in _MUTE:
             self._mute -= 1
         if self._templates:
@@ -211,7 +211,7 @@ class _Collector:
             self._reading = None
 
     def take_text(self) -> None:
-        """What came since the last tag, or piece, is of the link that is being read, if any."""
+        """What came since the last tag that matters, or piece, is of the link that is being read, if any."""
         if self._reading is not None and not self._mute:
             for data in self._text:
                 self._reading.add(data)
