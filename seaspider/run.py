@@ -125,7 +125,8 @@ class Run:
     def page_stored(self, page: Page) -> None:
         """A page line is written: counts it, and queues the links that are followed."""
         self.tally.record(page)
-        self.past.ended(page.url, Outcome(page.outcome), record(page))
+        outcome = Outcome(page.outcome)
+        self.past.ended(page.url, outcome, {} if outcome.final else record(page))
         for link in page.link_items:
             if link.followed:
                 self.followed += 1
