@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
 from functools import cached_property
 from json import dumps
-from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, TypeAlias
 
 from seaspider.core.links import LinkReason, LinkRow
-from seaspider.core.records import FORMAT, to_line
+from seaspider.core.records import FORMAT, quoted, to_line
 
 Octets: TypeAlias = bytes  # Page has a field of that name
 
@@ -93,7 +92,7 @@ class Page:
         """What to_line makes of the links, in a tenth of the time: there may be 100,000 in a page."""
         head = to_line({"run": self.run, "visit": self.visit, "page": self.final_url}).decode().removesuffix("}\n")
         lines = [
-            f'{head},"n":{n},"url":{_quoted(url)},"text":{_quoted(text)},"rel":{_quoted(rel)}{_ENDS[flag, reason]}'
+            f'{head},"n":{n},"url":{quoted(url)},"text":{quoted(text)},"rel":{quoted(rel)}{_ENDS[flag, reason]}'
             for (n, url, _, text, rel, flag), reason in self._rows
         ]
         return "".join(lines).encode("ascii")
