@@ -21,8 +21,8 @@ from seaspider.core.orders import OrderName
 from seaspider.core.robotsagents import is_product_token
 from seaspider.core.verdict import GatePolicy
 from seaspider.errors import SettingError
+from seaspider.ledgerplace import default_path
 from seaspider.settingreader import SettingReader
-from seaspider.sqliteledger import default_path
 
 FOLLOW_MODES: Final = tuple(map(str, FollowMode))
 ORDERS: Final = tuple(map(str, OrderName))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
 from scrapy import Request
@@ -69,6 +69,10 @@ class Door:
         self.rests: dict[str, PauseBasis] = {}
         """What the latest pause of each host follows from."""
         self.bytes_sent = self.bytes_received = 0
+        self.asking: str | None = None
+        """The host of the request that has the door."""
+        self.asked: Callable[[str], None] = lambda host: None
+        """Told the host of each request that is over: for who watches. A signal of Scrapy's takes ten times as long."""
         self._gaps = Gaps()
         self._backoff = BackoffPolicy(ns_from_s(config.backoff_base_s), ns_from_s(config.backoff_cap_s))
         self._backoffs = Backoffs()
@@ -100,6 +104,7 @@ class Door:
             if self.failed is not None:
                 raise self.failed
             self._check_host(permit)
+            self.asking = host = permit.hop.url.host
             try:
                 addresses = await self._resolve(permit.hop.url)
                 permit.hop.ip = ip = self._choose(permit.hop, addresses)
@@ -107,6 +112,9 @@ class Door:
             except (Shortage, LeaseLost) as error:
                 self.failed = error
                 raise
+            finally:
+                self.asking = None
+                self.asked(host)
         if asked.error is not None:
             logger.info("%s: no answer: %s: %s", request.url, asked.error, asked.detail)
             raise ExchangeFailed(request.url, asked.error, asked.detail)

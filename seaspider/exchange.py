@@ -67,11 +67,13 @@ class HttpExchange:
 
 
 def _decoded(permit: Permit, answer: http1.Answer) -> Asked:
-    asked = Asked(answer.status, answer.headers, wire_bytes=answer.wire_bytes, flags=tuple(map(str, answer.flags)))
+    flags = tuple(map(str, answer.flags))
     try:
         decoded = permit.decoded(answer)
     except DecodeError as error:
         reason = Reason.TOO_LARGE if error.reason is DecodeReason.TOO_LARGE else Reason.DECODE
+        asked = Asked(answer.status, answer.headers, wire_bytes=answer.wire_bytes, flags=flags)
         return replace(asked, error=reason, detail=str(error))
-    flags = (*asked.flags, str(http1.Flag.UNKNOWN_CODING)) if decoded.unknown else asked.flags
-    return replace(asked, body=decoded.body, clipped=decoded.clipped, flags=flags)
+    if decoded.unknown:
+        flags = (*flags, str(http1.Flag.UNKNOWN_CODING))
+    return Asked(answer.status, answer.headers, decoded.body, decoded.clipped, answer.wire_bytes, flags)

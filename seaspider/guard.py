@@ -76,6 +76,7 @@ _FREE: Final = frozenset(
     {
         *("seaspider.progress.Progress", "scrapy.extensions.logstats.LogStats"),
         *("seaspider.middlewares.wirestats.WireStats", "scrapy.downloadermiddlewares.stats.DownloaderStats"),
+        "scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware",
         "scrapy.spidermiddlewares.start.StartSpiderMiddleware",
         "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware",
         "scrapy.extensions.telnet.TelnetConsole",

@@ -1,6 +1,6 @@
 """The links of an HTML page, by lxml; what they mean is decided in `seaspider.core`.
 
-Reads a page as a stream of tags, not as a tree: libxml2 limits the depth of a tree and drops all that lies deeper.
+Reads a page as a tree if that tells all (`seaspider.htmltree`), else as a stream of tags.
 XHTML is read as HTML. Scripts are not run, so noscript counts and what a script would write does not; the content of
 template, comments and raw text (script, style, textarea, title, iframe, ...) gives no links.
 """
@@ -13,8 +13,9 @@ from itertools import pairwise
 
 from lxml import etree
 
+from seaspider import htmltree
 from seaspider.core.charset import decode_page, is_binary, is_page_type
-from seaspider.core.links import MAX_TEXT_CHARS, FoundLink, RawLink, find_links, refresh_href
+from seaspider.core.links import MAX_TEXT_CHARS, FoundLink, RawLink, find_links, tidy_text
 from seaspider.core.robotstags import header_nofollow, meta_nofollow
 from seaspider.core.urls import Url
 
@@ -30,11 +31,13 @@ other host is asked."""
 _COSTLY_TAG = re.compile("</|<body", re.IGNORECASE)
 # Open elements looked at before a page is given up; about one second. Counted, not timed: the same on every machine.
 _MAX_WORK = 500_000_000
+# Of a page read as a tree: 150 MB if it is all attributes.
+_MAX_TREE_CHARS = 2_000_000
 # So small that the elements a piece itself opens hardly count, however dense its tags.
 _PIECE_CHARS = 512
 _TEMPLATE_END = re.compile(r"</template(?=[\t\n\f\r />])", re.IGNORECASE)
 # Their text is not the link's.
-_MUTE = frozenset({"template", "script", "style", "textarea", "title", "iframe", "noembed", "noframes", "xmp"})
+_MUTE = htmltree.MUTE | {"template"}
 
 
 class PageFlag(StrEnum):
@@ -71,12 +74,21 @@ def page_links(body: bytes, content_type: str, url: Url, x_robots_tags: Sequence
     if is_binary(body, content_type):
         return Page(None, False, nofollow, (), (PageFlag.BINARY_BODY,))
     charset, text = decode_page(body, content_type)
-    found = _Collector()
-    complete = _parse(text, found)
+    found, flags = _read(text)
     nofollow = nofollow or meta_nofollow(found.metas, token)
-    links = find_links(found.raw_links(), url, found.base_href, charset, nofollow)
-    limits = {PageFlag.PARSE_LIMITED: not complete, PageFlag.LINKS_LIMITED: found.overflowed}
-    return Page(charset, True, nofollow, links, tuple(flag for flag, holds in limits.items() if holds))
+    return Page(charset, True, nofollow, find_links(found.links, url, found.base_href, charset, nofollow), flags)
+
+
+def _read(text: str) -> tuple[htmltree.Found, tuple[PageFlag, ...]]:
+    # A tree takes room for each tag and attribute, and no more time than this for each tag.
+    if len(text) <= _MAX_TREE_CHARS and text.count("<") * htmltree.MAX_DEPTH <= _MAX_WORK:
+        found = htmltree.read(text)
+        if found is not None and len(found.links) <= MAX_LINKS:
+            return found, ()
+    stream = _Collector()
+    complete = _parse(text, stream)
+    limits = {PageFlag.PARSE_LIMITED: not complete, PageFlag.LINKS_LIMITED: stream.overflowed}
+    return stream.found(), tuple(flag for flag, holds in limits.items() if holds)
 
 
 def _parse(text: str, found: "_Collector") -> bool:
@@ -122,12 +134,13 @@ class _OpenLink:
         self.counted = self.uncounted = 0  # words counted, characters of the others
 
     def add(self, data: str) -> None:
-        # Only white space is lost by tidying, so this many other characters are enough.
+        # This many characters that tidying leaves are enough.
         if self.room > 0:
             self.words.append(data)
             self.uncounted += len(data)
             if self.uncounted >= self.room:
-                self.room -= sum(len("".join(words.split())) for words in self.words[self.counted :])
+                tidied = map(tidy_text, self.words[self.counted :])
+                self.room -= sum(len(words) - words.count(" ") for words in tidied)
                 self.counted, self.uncounted = len(self.words), 0
 
 
@@ -197,9 +210,9 @@ class _Collector:
             closing.append(f"</{self._in_template.pop()}>")
         return "".join(closing)
 
-    def raw_links(self) -> Iterator[RawLink]:
-        for link in self._found:
-            yield RawLink(link.href, "".join(link.words), link.rel)
+    def found(self) -> htmltree.Found:
+        links = [RawLink(link.href, "".join(link.words), link.rel) for link in self._found]
+        return htmltree.Found(links, self.metas, self.base_href)
 
     def _link(self, attributes: Mapping[str, str]) -> _OpenLink | None:
         href = attributes.get("href")
@@ -215,10 +228,7 @@ class _Collector:
         return link
 
     def _meta(self, attributes: Mapping[str, str]) -> None:
-        content = attributes.get("content", "")
-        if attributes.get("http-equiv", "").lower() == "refresh":
-            href = refresh_href(content)
-            if href is not None:
-                self._keep(_OpenLink(href, "refresh"))
-        if "name" in attributes:
-            self.metas.append((attributes["name"], content))
+        refresh, metas = htmltree.of_meta(attributes)
+        for link in refresh:
+            self._keep(_OpenLink(link.href, link.rel))
+        self.metas += metas

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
-from json.encoder import encode_basestring_ascii as _quoted
+from functools import cached_property
+from json import dumps
 from typing import Any, TypeAlias
 
-from seaspider.core.links import LinkRow
-from seaspider.core.records import FORMAT
+from seaspider.core.links import LinkReason, LinkRow
+from seaspider.core.records import FORMAT, quoted, to_line
 
 Octets: TypeAlias = bytes  # Page has a field of that name
 
-_BOOL = {False: "false", True: "true"}
+# How the line of a link ends: what of it has few values.
+_ENDS = {
+    (nofollow, reason): f',"nofollow":{dumps(nofollow)},"followed":{dumps(reason is None)},"reason":{dumps(reason)}}}\n'
+    for nofollow in (False, True)
+    for reason in (None, *LinkReason)
+}
 
 
 @dataclass(slots=True)
@@ -30,15 +36,6 @@ class Link:
     nofollow: bool
     followed: bool
     reason: str | None
-
-    def line(self) -> bytes:
-        """As to_line writes it, five times as fast: there may be 100,000 in a page."""
-        reason = "null" if self.reason is None else _quoted(self.reason)
-        return (
-            f'{{"v":{self.v},"run":{self.run},"visit":{self.visit},"page":{_quoted(self.page)},"n":{self.n},'
-            f'"url":{_quoted(self.url)},"text":{_quoted(self.text)},"rel":{_quoted(self.rel)},'
-            f'"nofollow":{_BOOL[self.nofollow]},"followed":{_BOOL[self.followed]},"reason":{reason}}}\n'
-        ).encode("ascii")
 
 
 @dataclass
@@ -76,22 +73,29 @@ class Page:
 
     def __post_init__(self, content: Octets | None, rows: Sequence[LinkRow]) -> None:
         self.body = content
-        self.link_items = [
-            Link(
-                v=FORMAT,
-                run=self.run,
-                visit=self.visit,
-                page=self.final_url,
-                n=row.link.n,
-                url=row.link.url,
-                text=row.link.text,
-                rel=row.link.rel,
-                nofollow=row.link.nofollow,
-                followed=row.followed,
-                reason=row.reason,
-            )
-            for row in rows
+        self._rows = rows
+
+    @property
+    def followed(self) -> list[str]:
+        """The URLs of the links that are followed."""
+        return [row.link.url for row in self._rows if row.reason is None]
+
+    @cached_property
+    def link_items(self) -> list[Link]:
+        head = FORMAT, self.run, self.visit, self.final_url
+        return [
+            Link(*head, each.n, each.url, each.text, each.rel, each.nofollow, reason is None, reason)
+            for each, reason in self._rows
         ]
+
+    def link_lines(self) -> Octets:
+        """What to_line makes of the links, in a tenth of the time: there may be 100,000 in a page."""
+        head = to_line({"run": self.run, "visit": self.visit, "page": self.final_url}).decode().removesuffix("}\n")
+        lines = [
+            f'{head},"n":{n},"url":{quoted(url)},"text":{quoted(text)},"rel":{quoted(rel)}{_ENDS[flag, reason]}'
+            for (n, url, _, text, rel, flag), reason in self._rows
+        ]
+        return "".join(lines).encode("ascii")
 
 
 _NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (Page, Link)}

@@ -74,7 +74,7 @@ class JournalFile:
         """Something may not be on the disk yet: what a process left that was killed, if not of this one."""
         # A link, whoever put it there, may lead to any file of the user's.
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        self._name = path.name
+        self._name, self._place = path.name, str(path)
         self._itself = os.fstat(self._descriptor)
 
     def append(self, *records: Mapping[str, Any] | bytes, sync: bool) -> None:
@@ -109,7 +109,7 @@ class JournalFile:
 
     def check_place(self) -> None:
         """Raises OSError if the file was removed, moved or replaced: it would take lines for nobody to read."""
-        if not os.path.samestat(self.path.stat(), self._itself):
+        if not os.path.samestat(os.stat(self._place), self._itself):  # noqa: PTH116 - each line asks
             raise FileNotFoundError(errno.ENOENT, "another file has taken its place")
 
     def _take_back(self, written: int) -> None:

@@ -5,13 +5,12 @@ Decides which Requests are not sent, or not as they are. RFC 9110, RFC 9112.
 
 from __future__ import annotations
 
-import ipaddress
-
 from scrapy import Request
-from scrapy.http import Headers, Response
+from scrapy.http import Response
 from scrapy.responsetypes import responsetypes
 
-from seaspider import http1
+from seaspider import http1, scrapyhooks
+from seaspider.core.addresses import ip_of
 from seaspider.core.urls import Url
 from seaspider.decoding import ACCEPT_ENCODING
 from seaspider.errors import DoorRefusal
@@ -31,18 +30,16 @@ def octets_of(request: Request, url: Url, user_agent: str) -> bytes:
     for key in ("proxy", "bindaddress"):
         if request.meta.get(key):
             raise DoorRefusal(f"meta {key}={request.meta[key]!r} would be a second way out: {request.url}")
-    for name in request.headers:
-        if name.lower() in _NEVER_SENT:
-            raise DoorRefusal(f"header {name.decode('latin-1')} is not sent to anybody: {request.url}")
     identity = user_agent.encode("ascii")
-    if request.headers.getlist("User-Agent") not in ([], [identity]):
-        raise DoorRefusal(f"who asks is {user_agent!r} and nobody else: {request.url}")
-    headers = [
-        (name, value)
-        for name, values in request.headers.items()
-        if name.lower() not in _SET_BY_THE_DOOR
-        for value in values
-    ]
+    headers = []
+    for name, values in request.headers.items():
+        lower = name.lower()
+        if lower in _NEVER_SENT:
+            raise DoorRefusal(f"header {name.decode('latin-1')} is not sent to anybody: {request.url}")
+        if lower == b"user-agent" and values not in ([], [identity]):
+            raise DoorRefusal(f"who asks is {user_agent!r} and nobody else: {request.url}")
+        if lower not in _SET_BY_THE_DOOR:
+            headers += [(name, value) for value in values]
     try:
         return http1.request_bytes(
             b"GET",
@@ -62,7 +59,7 @@ def response_of(request: Request, ip: str, asked: Asked) -> Response:
     if asked.status is None:
         raise ValueError(f"no answer to {request.url}")
     # What was encoded is decoded by now.
-    headers = Headers((name, value) for name, value in asked.headers if name.lower() != b"content-encoding")
+    headers = scrapyhooks.headers((name, value) for name, value in asked.headers if name.lower() != b"content-encoding")
     kind = responsetypes.from_args(headers=headers, url=request.url, body=asked.body)
     return kind(
         url=request.url,
@@ -70,6 +67,6 @@ def response_of(request: Request, ip: str, asked: Asked) -> Response:
         headers=headers,
         body=asked.body,
         flags=list(asked.flags),
-        ip_address=ipaddress.ip_address(ip),
+        ip_address=ip_of(ip),
         protocol="HTTP/1.1",
     )

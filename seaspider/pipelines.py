@@ -47,6 +47,6 @@ class StorePipeline:
         store = self._run.store
         if page.body is not None:
             page.sha256 = store.put_body(page.body)
-        if page.link_items:
-            store.write(File.LINKS, *[link.line() for link in page.link_items])
+        if page.links:
+            store.write(File.LINKS, page.link_lines())
         store.write(File.PAGES, record(page))

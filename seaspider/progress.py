@@ -15,7 +15,7 @@ from math import ceil
 from typing import Final
 from urllib.parse import urlsplit
 
-from scrapy import Request, Spider, signals
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.logstats import LogStats
@@ -75,21 +75,15 @@ class Progress(LogStats):
         config = run.config
         self._run = run
         self._remaining = Remaining(ns_from_s(max(config.interval_s, config.ip_interval_s)))
-        self._asked: str | None = None
         self._opened_ns = 0
         terminal = is_terminal(sys.stderr)
         self._log_elsewhere = bool(crawler.settings["LOG_FILE"]) or not terminal
         self._painting = create_looping_call(self._paint)
         level = logging.CRITICAL + 1 if self._log_elsewhere else crawler.settings["LOG_LEVEL"]
         self._line = LiveLine(sys.stderr, level, self._live, run.clock.boot_ns) if terminal else None
-        for receiver, signal in (
-            (self.spider_opened, signals.spider_opened),
-            (self.spider_closed, signals.spider_closed),
-            (self._asks, signals.request_reached_downloader),
-            (self._asked_it, signals.request_left_downloader),
-            (self._scraped, signals.item_scraped),
-        ):
-            crawler.signals.connect(receiver, signal)
+        crawler.signals.connect(self.spider_opened, signals.spider_opened)
+        crawler.signals.connect(self.spider_closed, signals.spider_closed)
+        run.door.asked, run.watched = self._asked, self._recorded
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Progress:
@@ -115,20 +109,13 @@ class Progress(LogStats):
             self._line.stop()
         super().spider_closed(spider, reason)
 
-    def _asks(self, request: Request) -> None:
-        self._asked = _host(request.url)
-
-    def _asked_it(self, request: Request) -> None:
-        self._asked = None
-        host = _host(request.url)
+    def _asked(self, host: str) -> None:
         self._remaining.rests(host, ns_from_s(self._run.frontier.crawl_delay_s(host)))
 
-    def _scraped(self, item: object) -> None:
-        if isinstance(item, Page):
-            self._remaining.ended(_host(item.url))
-            for link in item.link_items:
-                if link.followed:
-                    self._remaining.add(_host(link.url))
+    def _recorded(self, page: Page) -> None:
+        self._remaining.ended(_host(page.url))
+        for url in page.followed:
+            self._remaining.add(_host(url))
 
     # --- what is said of it ---
 
@@ -161,7 +148,7 @@ class Progress(LogStats):
     def _doing(self) -> str:
         waiting = self._run.ledger.waiting
         if waiting is None:
-            return f"asking {self._asked}" if self._asked else ""
+            return f"asking {self._run.door.asking}" if self._run.door.asking else ""
         host = next(key.removeprefix(HOST_KEY) for key in waiting.pauses_ns if key.startswith(HOST_KEY))
         left_ns = self._until_ns(waiting)
         why = self._why(host, left_ns, max(waiting.pauses_ns.values()))

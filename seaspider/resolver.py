@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import ipaddress
 import os
 import socket
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from seaspider.core.addresses import ip_of
 from seaspider.errors import Interrupted, Shortage
 
 # The name, or an address for it, does not exist. Anything else may pass.
@@ -123,7 +123,7 @@ def _out_of_descriptors() -> bool:
 
 def _is_literal(host: str) -> bool:
     try:
-        ipaddress.ip_address(host)
+        ip_of(host)
     except ValueError:
         return False
     return True

@@ -111,6 +111,6 @@ class RobotsDesk:
         return RobotsContext(self._policy, self._book, self._max_redirects, self._run, self._last_id + 1, now_ms)
 
     def _keep(self, key: tuple[str, bool], body: bytes) -> None:
-        self._files[key] = parse(body, cut=key[1])
+        self._files[key] = self._files.get(key) or parse(body, cut=key[1])
         if len(self._files) > RULES_KEPT:
             self._files.popitem(last=False)

@@ -76,6 +76,8 @@ class Run:
         self.held: Held | None = None
         self.halted: Callable[[], str | None] = lambda: None
         """Why no further turn is given out, although nothing failed: the reason in the manifest."""
+        self.watched: Callable[[Page], None] = lambda page: None
+        """Told each page whose line is written."""
         self.reason = ""
         """Why the run ended, in Scrapy's words; empty while it goes on."""
         self.permits = Permits()
@@ -125,11 +127,12 @@ class Run:
     def page_stored(self, page: Page) -> None:
         """A page line is written: counts it, and queues the links that are followed."""
         self.tally.record(page)
-        self.past.ended(page.url, Outcome(page.outcome), record(page))
-        for link in page.link_items:
-            if link.followed:
-                self.followed += 1
-                self._follow(normalise(link.url), page)
+        outcome = Outcome(page.outcome)
+        self.past.ended(page.url, outcome, {} if outcome.final else record(page))
+        for url in page.followed:
+            self.followed += 1
+            self._follow(normalise(url), page)
+        self.watched(page)
 
     def _follow(self, url: Url, page: Page) -> None:
         try:

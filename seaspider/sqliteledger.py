@@ -13,9 +13,8 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from seaspider import faultpoints
@@ -24,6 +23,7 @@ from seaspider.core.leases import Lease, Taken
 from seaspider.core.politeness import Claimed, ClaimTable, KeyState, Lost, Settled, Token
 from seaspider.core.times import NS_PER_S
 from seaspider.ledger import LeaseTaken
+from seaspider.ledgerplace import Place, make, place_of
 from seaspider.sharedledger import SharedLedger
 from seaspider.sqliteleases import SCHEMA as LEASES
 from seaspider.sqliteleases import SqliteLeases
@@ -48,23 +48,13 @@ _SWEEP = """
 DELETE FROM keys WHERE boot_id = :boot_id AND rest_ns <= :now_ns
     AND (token IS NULL AND lapse_ns <= :now_ns OR lapse_ns <= :now_ns - :dead_for_ns)
 """
-_LOAD = "SELECT rest_ns, lapse_ns, token, pause_ns FROM keys WHERE key = ?"
+_KEYS_AT_ONCE = 500  # SQLite counts the parameters of a statement
+_LOAD = "SELECT key, rest_ns, lapse_ns, token, pause_ns FROM keys WHERE key IN "
 _SAVE = "INSERT OR REPLACE INTO keys (key, boot_id, rest_ns, lapse_ns, token, pause_ns) VALUES (?, ?, ?, ?, ?, ?)"
-
-_File = tuple[int, int]
-"""Device and inode: which file a path leads to."""
 
 
 class LedgerFileError(Exception):
     """The file can be no ledger: its folder cannot be made, or it is something else."""
-
-
-def default_path() -> Path:
-    """The user's ledger, in the state folder of the XDG base directory specification; RuntimeError if there is none."""
-    state = Path(os.environ.get("XDG_STATE_HOME", ""))
-    if not state.is_absolute():  # the specification: to be ignored
-        state = Path.home() / ".local" / "state"
-    return state / "seaspider" / "ledger.sqlite3"
 
 
 class SqliteLedger(SharedLedger):
@@ -84,7 +74,7 @@ class SqliteLedger(SharedLedger):
         self._path = path
         self._claims = 0
         self._connection: sqlite3.Connection | None = None
-        self._file: _File | None = None
+        self._file: Place | None = None
         self._opened = False
         self._replaced_ns: int | None = None
         self._own: dict[str, KeyState] = {}
@@ -152,20 +142,27 @@ class SqliteLedger(SharedLedger):
 
     def _load(self, connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, KeyState]:
         """The keys as they are now, and no freer than this process left them."""
-        states, self._recorded_ns = {}, {}
-        for key in keys:
-            row = connection.execute(_LOAD, (key,)).fetchone()
-            self._recorded_ns[key] = row[3] if row else 0
-            accounts = [account for account in (row and KeyState(*row), self._own.get(key)) if account]
-            if accounts:
-                states[key] = accounts[0].joined(accounts[-1])
+        wanted = tuple(keys)
+        states: dict[str, KeyState] = {}
+        for at in range(0, len(wanted), _KEYS_AT_ONCE):
+            some = wanted[at : at + _KEYS_AT_ONCE]
+            rows = connection.execute(f"{_LOAD}({','.join('?' * len(some))})", some)
+            states.update((key, KeyState(*state)) for key, *state in rows)
+        self._recorded_ns = {key: state.pause_ns for key, state in states.items()}
+        for key in wanted:
+            own = self._own.get(key)
+            if own is not None:
+                states[key] = states[key].joined(own) if key in states else own.joined(own)
         return states
 
     def _save(self, connection: sqlite3.Connection, states: Mapping[str, KeyState]) -> None:
+        boot_id, rows = self._clock.boot_id, []
         for key, state in states.items():
-            rest_ns, lapse_ns, pause_ns = (min(ns, _MOST_NS) for ns in (state.rest_ns, state.lapse_ns, state.pause_ns))
-            connection.execute(_SAVE, (key, self._clock.boot_id, rest_ns, lapse_ns, state.token, pause_ns))
+            pause_ns = min(state.pause_ns, _MOST_NS)
+            lapse_ns = min(state.lapse_ns, _MOST_NS)
+            rows.append((key, boot_id, min(state.rest_ns, _MOST_NS), lapse_ns, state.token, pause_ns))
             self._lengthened |= pause_ns > self._recorded_ns.get(key, 0)
+        connection.executemany(_SAVE, rows)
 
     def _sweep(self, connection: sqlite3.Connection) -> None:
         """Forgets keys that are free for anybody."""
@@ -194,8 +191,8 @@ class SqliteLedger(SharedLedger):
             raise
 
     def _open(self) -> sqlite3.Connection:
-        _make(self._path)
-        self._file = _file_at(self._path)
+        make(self._path)
+        self._file = place_of(self._place)
         self._connection = connection = sqlite3.connect(
             self._path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
@@ -249,7 +246,7 @@ class SqliteLedger(SharedLedger):
 
     def _check_file(self) -> None:
         """SQLite goes on writing into a file that was deleted or replaced, where nobody else sees it."""
-        if _file_at(self._path) != self._file:
+        if place_of(self._place) != self._file:
             self._replaced_ns = self._clock.boot_ns()
             raise OSError(errno.ESTALE, "the file was replaced by another one")
 
@@ -271,25 +268,3 @@ class SqliteLedger(SharedLedger):
 def _is_busy(error: Exception) -> bool:
     """Whether somebody else uses the file just now."""
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-
-
-def _file_at(path: Path) -> _File | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _make(path: Path) -> None:
-    """The file and its folders, for nobody but the user where they are new."""
-    _make_folder(path.parent)
-    with suppress(FileExistsError):
-        # Not opened: closing it would end the locks that this process has on it by other connections.
-        os.mknod(path, stat.S_IFREG | 0o600)
-
-
-def _make_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        _make_folder(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)

@@ -10,15 +10,14 @@ import errno
 import fcntl
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from seaspider import bodyfiles, faultpoints, journal
+from seaspider import bodyfiles, journal
+from seaspider.bodyshelf import BodyShelf, refuse_link
 from seaspider.core.records import File
 from seaspider.errors import StoreError, StoreInUse
 from seaspider.journal import JournalFile, Row
@@ -91,12 +90,11 @@ class FolderStore:
         self.failed: StoreError | None = None
         self.torn: dict[str, int] = {}
         self._files: dict[File, JournalFile] = {}
-        self._synced_folders: set[Path] = set()
-        self._unsynced_folders: set[Path] = set()
+        self._shelf = BodyShelf(folder, durable=durable)
         self._threads = ThreadPoolExecutor(thread_name_prefix="store")
         try:
             _make_folder(folder)
-            _refuse_link(folder / bodyfiles.FOLDER)
+            refuse_link(folder / bodyfiles.FOLDER)
             _make_folder(folder / bodyfiles.FOLDER)
             self._lock: int | None = _lock(folder / "lock")
             try:
@@ -147,16 +145,11 @@ class FolderStore:
 
     def put_body(self, body: bytes) -> str:
         self._check()
-        sha256 = hashlib.sha256(body).hexdigest()
-        path = bodyfiles.path_of(self.folder, sha256)
         try:
-            _refuse_link(path.parent)
-            if not _holds(path, body):
-                self._write_body(path, body)
-            self._keep_name(path)
+            return self._shelf.put(body)
         except OSError as error:
+            path = bodyfiles.path_of(self.folder, hashlib.sha256(body).hexdigest())
             raise self._latch(path, error) from error
-        return sha256
 
     def body(self, sha256: str) -> bytes | None:
         return bodyfiles.read(self.folder, sha256)
@@ -170,39 +163,19 @@ class FolderStore:
             os.close(self._lock)
             self._lock = None
 
-    def _write_body(self, path: Path, body: bytes) -> None:
-        """Under its name only when it is whole and on the disk."""
-        with suppress(FileExistsError):
-            path.parent.mkdir()
-            self._synced_folders.discard(path.parent.parent)
-        temporary = path.with_name(path.name + ".part")
-        temporary.unlink(missing_ok=True)  # of a crash, or a link that somebody put there
-        with temporary.open("xb") as file:
-            file.write(body)
-            file.flush()
-            faultpoints.reached("before sync body")
-            if self._durable:
-                os.fsync(file.fileno())
-        faultpoints.reached("before rename body")
-        temporary.rename(path)
-        faultpoints.reached("after rename body")
-        self._synced_folders.discard(path.parent)
-
-    def _keep_name(self, path: Path) -> None:
-        """The name of a body, whichever process gave it, is on the disk before a line that speaks of it."""
-        self._unsynced_folders |= {path.parent, path.parent.parent} - self._synced_folders
-
     def _sync_before(self, file: File) -> None:
         """What a line of that file speaks of is on the disk; all at once, which takes a disk no longer than one."""
         files = [opened for opened in map(self._files.__getitem__, _BEFORE.get(file, ())) if opened.dirty]
-        steps: list[Callable[[], None]] = [partial(_sync_folder, folder) for folder in self._unsynced_folders]
+        steps: list[Callable[[], None]] = [partial(_sync_folder, folder) for folder in self._shelf.unsynced]
         steps += [opened.flush for opened in files]
-        carry_out = self._threads.map if len(steps) > 1 else map
-        list(carry_out(lambda step: step(), steps))
+        others = [self._threads.submit(step) for step in steps[1:]]
+        for step in steps[:1]:
+            step()
+        for other in others:
+            other.result()
         for opened in files:
             opened.flushed()
-        self._synced_folders |= self._unsynced_folders
-        self._unsynced_folders.clear()
+        self._shelf.synced()
 
     def _check(self) -> None:
         if self.failed is not None:
@@ -213,17 +186,8 @@ class FolderStore:
         return self.failed
 
 
-def _holds(path: Path, body: bytes) -> bool:
-    """Whether the file is there and whole; one that was changed is to be written again."""
-    try:
-        found = path.lstat()
-        return stat.S_ISREG(found.st_mode) and found.st_size == len(body) and path.read_bytes() == body
-    except OSError:
-        return False
-
-
 def _lock(path: Path) -> int:
-    _refuse_link(path)
+    refuse_link(path)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -233,12 +197,6 @@ def _lock(path: Path) -> int:
             raise StoreInUse(f"store {str(path.parent)!r} is in use by another process") from None
         raise
     return descriptor
-
-
-def _refuse_link(path: Path) -> None:
-    """What is written stays in the store: a link in it, whoever put it there, may lead to any file of the user's."""
-    if path.is_symlink():
-        raise OSError(errno.ELOOP, f"{path.name} in it is a symbolic link")
 
 
 def _make_folder(folder: Path) -> None:
@@ -251,7 +209,7 @@ def _make_folder(folder: Path) -> None:
         _sync_folder(folder.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: str | Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

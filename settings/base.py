@@ -48,6 +48,7 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "seaspider.middlewares.robots.RobotsMiddleware": 100,
+    "scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware": None,  # the door keeps DOWNLOAD_TIMEOUT
     "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
     "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware": 500,  # who is asking is said in every request
     "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,

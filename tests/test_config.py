@@ -10,7 +10,7 @@ from seaspider import __version__
 from seaspider.config import DEFAULTS, Config
 from seaspider.core.verdict import GatePolicy
 from seaspider.errors import ExitCode, SettingError
-from seaspider.sqliteledger import default_path
+from seaspider.ledgerplace import default_path
 from tests.projectsettings import project
 
 

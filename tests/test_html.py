@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from seaspider import html
+from seaspider import html, htmltree
 from seaspider.core.links import FollowMode, FollowPolicy, decide
 from seaspider.core.urls import normalise
 from seaspider.html import Page, PageFlag, page_links
@@ -25,6 +25,14 @@ def _urls(page: Page) -> list[str]:
     return [link.url.removeprefix("http://h.test") if link.target else f"<{link.url}>" for link in page.links]
 
 
+@pytest.fixture(params=["tree", "stream"])
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is read either way, unless only the stream can tell."""
+    if request.param == "stream":
+        monkeypatch.setattr(htmltree, "read", lambda _: None)
+
+
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize(
     ("markup", "urls"),
     [
@@ -100,6 +108,7 @@ def _urls(page: Page) -> list[str]:
         pytest.param("<html><body></body></html><a href=x>", ["/dir/x"], id="after-the-end"),
         pytest.param("<frameset><frame src=f></frameset><a href=x>", ["/dir/x"], id="frameset"),
         pytest.param("<svg><a href=x>t</a></svg>", ["/dir/x"], id="svg"),
+        pytest.param("</html><p><a href=x></html><base href=/b/><a href=y>", ["/b/x", "/b/y"], id="beside-html"),
         pytest.param(
             "<a href=x><meta http-equiv=Refresh content='5; url=r'><a href=y>",
             ["/dir/x", "/dir/r", "/dir/y"],
@@ -121,6 +130,7 @@ def test_links(markup: str, urls: list[str]) -> None:
     assert [link.n for link in page.links] == list(range(1, len(urls) + 1))
 
 
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize(
     ("markup", "texts"),
     [
@@ -129,6 +139,10 @@ def test_links(markup: str, urls: list[str]) -> None:
         pytest.param("<a href=x>one<a name=n>two</a>", ["one"], id="also-without-href"),
         pytest.param("<a href=x>a<!--b--><script>c</script><style>d</style>e</a>", ["ae"], id="no-script"),
         pytest.param("<a href=x>a<template>b<a href=y>c</a></template>d</a>", ["ad"], id="no-template"),
+        pytest.param("<a href=x>one<i><a href=y>two</a>three</i></a>", ["one", "two"], id="an-a-in-another"),
+        pytest.param("<a href=x>a<svg><title>b</title><g>c</g></svg>d</a>", ["acd"], id="no-title"),
+        pytest.param("<a href=x><!--a-->b<!--c-->d<?e?>f</a>", ["bdf"], id="between-comments"),
+        pytest.param("<a href=x>" + "\x01" * 300 + "y</a>", ["y"], id="controls-first"),
         pytest.param("<a href=x>a &amp;&nbsp; &eacute;</a>", ["a & é"], id="references"),
         pytest.param("<area href=x alt=' a  b '>c", ["a b"], id="area-alt"),
         pytest.param("<a href=x>" + "<b>ab </b>" * 1000 + "</a>", [("ab " * 67)[:200].rstrip()], id="bounded"),
@@ -155,6 +169,7 @@ def test_rel_is_lower_case_tokens_and_nofollow_comes_from_it() -> None:
     assert not page.nofollow
 
 
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize(
     ("markup", "tags", "nofollow"),
     [
@@ -239,6 +254,34 @@ def test_twin_a_tree_loses_what_is_deep() -> None:
     assert list(root.iter("a")) == []
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        pytest.param("<div>" * 3000 + "<a href=deep>", id="deep"),
+        pytest.param("<template></template>", id="template"),
+        pytest.param("<a href=x><i><a href=y>", id="a-in-a"),
+        pytest.param("<a href=x><title>t</title><i><a href=y>", id="a-in-a-behind-a-title"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_what_only_the_stream_can_tell_is_left_to_it(markup: str) -> None:
+    assert htmltree.read(markup) is None
+    assert htmltree.read("<p>" + "<div>" * 1000) == ([], [], None)
+
+
+def test_twin_an_a_in_another_would_have_its_text_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(htmltree, "_NESTED", lambda _: False)
+    found = htmltree.read("<a href=x>one<i><a href=y>two</a>three</i></a>")
+    assert found is not None
+    assert [text for _, text, _ in found.links] == ["onetwothree", "two"]
+
+
+def test_a_page_that_would_make_a_large_tree_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(htmltree, "read", lambda text: pytest.fail(f"{len(text)} characters"))
+    assert _urls(_page("<a href=x>" + "<b></b>" * 150_000)) == ["/dir/x"]
+    assert _urls(_page("<a href=x>" + "x" * 2_000_000)) == ["/dir/x"]
+
+
 def test_an_older_parser_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runpy.run_path(html.__file__)["page_links"]
     monkeypatch.setattr(etree, "LIBXML_VERSION", (2, 13, 8))
@@ -294,7 +337,8 @@ _TOKENS = (
     "</template>", "<td>", "</td>", "<table>", "<div>", "</div>", "<script>", "</script>", "<!--", "-->", "<title>",
     "<meta http-equiv=refresh content='0;r'>", "<meta name=robots content=none>", "<meta charset=gbk>", "&#xD800;", "&",
     "<body>", "</body>", "</html>", "<plaintext>", "<noscript>", "<![CDATA[", "<?xml encoding='big5'?>", "\0", "é",
-    "\r", "<area href=k alt=j>", "text", "<",
+    "\r", "<area href=k alt=j>", "text", "<", "</title>", "<style>", "</style>", "<i>", "</i>", "<p>", "</p>", "<li>",
+    "<html>", "<!doctype html>", "<?x", "<select>", "<option>", "<frameset>", "<svg>", "</svg>", "<a>", "&#1;",
 )  # fmt: skip
 
 
@@ -305,12 +349,15 @@ def test_never_raises_on_any_bytes(body: bytes, content_type: str) -> None:
 
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from(_TOKENS), max_size=40), st.integers(1, 9))
-def test_what_is_found_does_not_depend_on_the_pieces(tokens: list[str], size: int) -> None:
+def test_what_is_found_depends_neither_on_the_pieces_nor_on_how_it_is_read(tokens: list[str], size: int) -> None:
     markup = "".join(tokens).encode("utf-8", "surrogatepass")
-    whole = _page(b"<p>" + b" " * 1024 + markup)
+    body = b"<p>" + b" " * 1024 + markup
+    found = _page(body)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(htmltree, "read", lambda _: None)
+        assert _page(body) == found, "as a stream"
         patch.setattr(html, "_PIECE_CHARS", size)
-        assert _page(b"<p>" + b" " * 1024 + markup) == whole
+        assert _page(body) == found
 
 
 def test_a_page_of_millions_of_links_gives_the_first_and_says_so(monkeypatch):

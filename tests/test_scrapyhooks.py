@@ -9,7 +9,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from scrapy.http import Headers
 
+from seaspider import scrapyhooks
 from seaspider.loopback import Answer, LoopbackWeb
 from seaspider.loopback.judge import order
 from tests.crawling import crawl
@@ -64,3 +66,18 @@ def test_busy_as_long_as_anything_of_a_turn_is_going_on_and_not_when_idle(report
 def test_busy_without_a_gap_from_the_first_middleware_to_the_last_pipeline(report: dict[str, Any]) -> None:
     assert report["turns"] > 100
     assert report["gaps"] == 0
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param([], id="none"),
+        pytest.param([(b"content-type", b"text/html"), (b"X-ONE", b"1"), (b"etag", b"")], id="names in any case"),
+        pytest.param([(b"Set-Cookie", b"a"), (b"Date", b"d"), (b"set-cookie", b"b")], id="a name again"),
+        pytest.param([(b"a_b.c!d", b"\xff"), (b"1x-y2z", b"v")], id="odd names"),
+    ],
+)
+def test_headers_are_what_scrapy_makes_of_the_fields(fields: list[tuple[bytes, bytes]]) -> None:
+    found, stock = scrapyhooks.headers(fields), Headers(fields)
+    assert (type(found), found.encoding) == (type(stock), stock.encoding)
+    assert list(found.items()) == list(stock.items())

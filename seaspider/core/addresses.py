@@ -12,6 +12,7 @@ web servers (AS112, AMT, anycast relays, ORCHID) are special too: nobody lists a
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
@@ -188,14 +189,20 @@ def parse_networks(values: Iterable[str]) -> tuple[Network, ...]:
 def _parse(address: str) -> Address:
     """The address, an IPv4-mapped one as IPv4. Raises SpecialAddressError for anything else than a plain address."""
     try:
-        parsed = ip_address(address)
+        found = ip_of(address)
     except ValueError:
         raise SpecialAddressError(address, "not an IP address") from None
-    if isinstance(parsed, IPv6Address):
-        if parsed.scope_id is not None:
+    if isinstance(found, IPv6Address):
+        if found.scope_id is not None:
             raise SpecialAddressError(address, "zone id")
-        return parsed.ipv4_mapped or parsed
-    return parsed
+        return found.ipv4_mapped or found
+    return found
+
+
+@lru_cache(maxsize=64)
+def ip_of(address: str) -> Address:
+    """The address of a text, which a request asks for half a dozen times. Raises ValueError."""
+    return ip_address(address)
 
 
 def _judge(address: Address, allowed: tuple[Network, ...]) -> str | None:

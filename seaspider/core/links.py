@@ -15,6 +15,7 @@ import can_ada
 
 from seaspider.core.charset import query_codec
 from seaspider.core.credentials import without_userinfo
+from seaspider.core.plainlinks import plain_links
 from seaspider.core.urls import Url, UrlError, normalise
 
 MAX_TEXT_CHARS = 200
@@ -137,24 +138,28 @@ def refresh_href(content: str) -> str | None:
 
 
 def find_links(
-    raw_links: Iterable[RawLink], page: Url, base_href: str | None, charset: str, page_nofollow: bool
+    raw_links: Iterable[tuple[str, str, str]], page: Url, base_href: str | None, charset: str, page_nofollow: bool
 ) -> tuple[FoundLink, ...]:
-    """The links of the page at `page`, in the order given. `ugc` and `sponsored` are no `nofollow`."""
+    """The links of the page at `page`, in the order given; `raw_links` as RawLink has them.
+
+    `ugc` and `sponsored` are no `nofollow`.
+    """
     base = document_base(page, base_href, charset)
+    plain = plain_links(base) if base is not None else lambda _: None
     links = []
-    for n, raw in enumerate(raw_links, start=1):
-        target = resolve(raw.href, base, charset)
-        url = without_userinfo(raw.href)[:MAX_WRITTEN_CHARS] if target is None else target.text
-        tokens = raw.rel.lower().split()
+    for n, (href, text, rel) in enumerate(raw_links, start=1):
+        target = plain(href) or resolve(href, base, charset)
+        url = without_userinfo(href)[:MAX_WRITTEN_CHARS] if target is None else target.text
+        tokens = rel.lower().split() if rel else ()
         nofollow = page_nofollow or "nofollow" in tokens
-        rel = " ".join(tokens)[:MAX_TEXT_CHARS]
-        links.append(FoundLink(n, url, target, tidy_text(raw.text), rel, nofollow))
+        links.append(FoundLink(n, url, target, tidy_text(text), " ".join(tokens)[:MAX_TEXT_CHARS], nofollow))
     return tuple(links)
 
 
 def tidy_text(text: str) -> str:
     """Runs of white space made one blank, none at the ends, no control characters, at most 200 characters."""
-    return " ".join(text.translate(_CONTROLS).split())[:MAX_TEXT_CHARS].rstrip()
+    shown = text if text.isprintable() else text.translate(_CONTROLS)
+    return " ".join(shown.split())[:MAX_TEXT_CHARS].rstrip()
 
 
 def decide(
@@ -174,6 +179,9 @@ def decide(
     scheme, off, other-host, nofollow, depth, duplicate, max-pages. The first four speak of the link and the page, depth
     of the place in the crawl; the last two depend on what was followed before, and a known URL is not charged.
     """
+    if policy.mode is FollowMode.OFF:
+        scheme, off = LinkReason.SCHEME, LinkReason.OFF
+        return tuple([LinkRow(link, scheme if link.target is None else off) for link in links]), 0
     taken = {visit.text, page.text}
     rows = []
     room = policy.max_pages - followed
@@ -196,8 +204,6 @@ def _standing_reason(link: FoundLink, policy: FollowPolicy, visit: Url, page: Ur
     """The reason that does not depend on which links were followed before."""
     if link.target is None:
         return LinkReason.SCHEME
-    if policy.mode is FollowMode.OFF:
-        return LinkReason.OFF
     # A redirect to another host ended the walk: that host was not asked for.
     if page.host != visit.host or link.target.host != page.host:
         return LinkReason.OTHER_HOST

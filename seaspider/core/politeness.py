@@ -10,7 +10,7 @@ section 4 (429); crawl-delay is the de facto robots.txt line.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from operator import itemgetter
 from typing import NewType
@@ -85,8 +85,8 @@ class KeyState:
 
     def joined(self, other: "KeyState") -> "KeyState":
         """Of two accounts of one key the one that ends later, its rest no shorter than the other's."""
-        last = max(self, other, key=KeyState.free_ns)
-        return replace(last, rest_ns=max(self.rest_ns, other.rest_ns))
+        last = self if self.free_ns() >= other.free_ns() else other
+        return KeyState(max(self.rest_ns, other.rest_ns), last.lapse_ns, last.token, last.pause_ns)
 
 
 def check_claim(pauses_ns: Mapping[str, int], hold_ns: int) -> None:
@@ -173,6 +173,9 @@ class PauseBasis(StrEnum):
     RETRY_AFTER = "retry-after"
 
 
+_ASKED_FOR = (PauseBasis.CRAWL_DELAY, PauseBasis.BACKOFF, PauseBasis.RETRY_AFTER)
+
+
 @dataclass(frozen=True, slots=True)
 class Pause:
     """How long a key rests after a settle, and why."""
@@ -188,6 +191,8 @@ class Pause:
 
 def pause(interval_ns: int, crawl_delay_ns: int | None, backoff_ns: int | None, retry_after_ns: int | None) -> Pause:
     """The longest of the four, None being none; of equal ones the first in this order is the basis."""
-    candidates = zip(PauseBasis, (interval_ns, crawl_delay_ns, backoff_ns, retry_after_ns), strict=True)
-    basis, longest_ns = max(((basis, ns or 0) for basis, ns in candidates), key=lambda item: item[1])
-    return Pause(longest_ns, basis)
+    longest = Pause(interval_ns, PauseBasis.INTERVAL)
+    for ns, basis in zip((crawl_delay_ns, backoff_ns, retry_after_ns), _ASKED_FOR, strict=True):
+        if ns is not None and ns > longest.ns:
+            longest = Pause(ns, basis)
+    return longest

@@ -17,6 +17,8 @@ from seaspider.core.times import MS_PER_S, NS_PER_S
 
 Headers = Sequence[tuple[bytes, bytes]]
 
+_SAY_SO = frozenset({b"retry-after", b"ratelimit", b"ratelimit-remaining"})
+"""Nothing is asked for without one of these fields."""
 _NOTHING = re.compile(r"0+")
 # Commas and semicolons inside a quoted name separate nothing; a quote that is never closed swallows the rest.
 _PIECE = re.compile(r'[,;]|(?:[^,;"]|"(?:[^"\\]|\\.)*"?)+')
@@ -51,6 +53,8 @@ def pushback(headers: Headers, failures: int, policy: BackoffPolicy, now_ms: int
     `headers`: of the answer as far as there was one. `failures`: in a row of the host, this one included, 0 after a
     success. `now_ms`: wall clock when it was in.
     """
+    if not failures and _SAY_SO.isdisjoint(name.lower() for name, _ in headers):
+        return NOTHING
     asked_s = [retry_after_s(texts_of(headers, b"retry-after"), texts_of(headers, b"date"), now_ms)]
     asked_s.append(rate_limit_s(headers, now_ms))
     longest_ns = max((seconds * NS_PER_S for seconds in asked_s if seconds is not None), default=None)

@@ -139,6 +139,8 @@ class Ending:
 
 STORED = Ending(Outcome.STORED)
 
+quoted = json.encoder.encode_basestring_ascii
+"""A text as it stands in a line, with its quotation marks."""
 _ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 

@@ -10,6 +10,7 @@ group times the length of the URL.
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from seaspider.core.credentials import without_userinfo
@@ -137,9 +138,11 @@ class RobotsFile:
         return "\n".join(["User-agent: *", *map(_canonical_line, rules), ""])
 
 
+@lru_cache(maxsize=4)
 def parse(body: bytes, limit_bytes: int = LIMIT_BYTES, *, cut: bool = False) -> RobotsFile:
     """What the first `limit_bytes` of `body` say. `cut` tells that `body` itself is the start of a longer file.
 
+    What was parsed last is kept: one robots.txt is asked about more than once, and many hosts have the same.
     The line that was cut is dropped, so `parse(b)` says what `parse(b[:limit_bytes], cut=True)` says for a longer b.
     """
     truncated = cut or len(body) > limit_bytes

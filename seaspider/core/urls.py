@@ -16,9 +16,9 @@ Parsing and host mapping are the WHATWG URL Standard's (UTS 46, non-transitional
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
+from typing import NamedTuple
 
 import can_ada
 
@@ -42,8 +42,6 @@ _HOST_AND_PORT = re.compile(r"(?:\[[^\]]*\]|[^:\[]*):(.*)", re.DOTALL)
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _CAPITAL_SHARP_S = re.compile("\u1e9e|%E1%BA%9E", re.IGNORECASE)
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
-# A path, and perhaps a query, in which the parser would find nothing to change: most links of a page.
-_PLAIN_PATH = re.compile(r"/(?![/.])(?:[\w~=&;,:@+!$*()-]|\.|/(?!\.))*(?:\?[\w~=&;,:@+!$*()/?.-]*)?", re.ASCII)
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -74,8 +72,8 @@ class UrlError(ValueError):
         return f"not a usable URL ({self.reason}): {shown!a}"
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+# There may be 100,000 in a page: a tuple is made three times as fast as a frozen dataclass.
+class Url(NamedTuple):
     """A normalised URL: printable ASCII without spaces. Made by `normalise` only."""
 
     text: str
@@ -106,8 +104,6 @@ def normalise(text: str, base: Url | None = None) -> Url:
 
     Raises UrlError, and nothing else, for any text. Idempotent: normalise(normalise(x).text) == normalise(x).
     """
-    if base is not None and _PLAIN_PATH.fullmatch(text) and len(base.text) + len(text) <= MAX_URL_CHARS:
-        return Url(base.text.removesuffix(base.target) + text, base.scheme, base.host, base.port, text)
     href = _parse(text, base)
     scheme, _, rest = href.partition("://")
     netloc, slash, path = rest.partition("/")

@@ -43,6 +43,8 @@ class HeadReader:
 
     def feed(self, data: bytes) -> Head | None:
         """The final head, or None while it is not complete. Raises ExchangeError `protocol`."""
+        if not self._octets and (whole := self._at_once(data)) is not None:
+            return whole
         self._octets += data
         while (end := self._octets.find(b"\n", self._searched)) >= 0:
             self._check_caps(end)
@@ -57,6 +59,23 @@ class HeadReader:
         if self._searched - self.used >= _SHOWN:
             self.check_start()
         return None
+
+    def _at_once(self, data: bytes) -> Head | None:
+        """The final head if it is all there, as most are: lines that end with CRLF and reach no cap. It is what the way
+        line by line comes to; None says nothing."""
+        end = data.find(b"\r\n\r\n")
+        if not 0 < end <= self._limits.head_bytes - 4:
+            return None
+        octets = data[:end]
+        lines = octets.split(b"\r\n")
+        plain = octets.count(b"\r") == octets.count(b"\n") == len(lines) - 1 and b"\0" not in octets
+        few = len(lines) <= self._limits.header_count and max(map(len, lines)) < self._limits.line_bytes - 2
+        match = _STATUS_LINE.fullmatch(lines[0]) if plain and few else None
+        if match is None or match[2] < b"200":
+            return None
+        minor, status, reason = _parse_status_line(lines[0])
+        self.used, self.rest = end + 4, data[end + 4 :]
+        return Head(minor, status, reason, *parse_fields(lines[1:]))
 
     def check_start(self) -> None:
         """Raises `protocol` if an unfinished status line cannot become one; to be called when nothing more comes."""

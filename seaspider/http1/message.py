@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -135,6 +136,7 @@ def request_bytes(method: bytes, target: bytes, headers: Sequence[tuple[bytes, b
     return b"\r\n".join([*lines, b"", b""])
 
 
+@lru_cache(maxsize=64)  # but for Host they are the same in every request
 def _check_field(name: bytes, value: bytes) -> None:
     if not TOKEN.fullmatch(name):
         raise ValueError(f"not a header name: {name!r}")

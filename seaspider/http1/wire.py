@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from enum import Enum, auto
+from functools import lru_cache
 from typing import TypeVar
 
 _READ_BYTES = 64 * 1024
@@ -30,11 +31,7 @@ class Wire:
 
     def __init__(self, address: str) -> None:
         """`address`: an IP literal without zone. ValueError if not; OSError if there is no socket to be had."""
-        literal = ipaddress.ip_address(address)
-        if "%" in address:
-            raise ValueError(f"address with a zone: {address!r}")
-        self._address = str(literal)
-        family = socket.AF_INET if literal.version == 4 else socket.AF_INET6
+        family, self._address = _literal(address)
         self._socket = socket.socket(family, socket.SOCK_STREAM)
         self._socket.setblocking(False)
         # Else a request over TLS may wait some 40 ms for the acknowledgement of the handshake's last record.
@@ -123,3 +120,12 @@ class Wire:
     async def _flush(self) -> None:
         if self._outgoing.pending:
             await asyncio.get_running_loop().sock_sendall(self._socket, self._outgoing.read())
+
+
+@lru_cache(maxsize=64)
+def _literal(address: str) -> tuple[socket.AddressFamily, str]:
+    """Family and canonical text. Raises ValueError."""
+    literal = ipaddress.ip_address(address)
+    if "%" in address:
+        raise ValueError(f"address with a zone: {address!r}")
+    return socket.AF_INET if literal.version == 4 else socket.AF_INET6, str(literal)

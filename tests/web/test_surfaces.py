@@ -643,7 +643,7 @@ def test_twin_a_link_that_is_not_looked_for_is_written_through(tmp_path: Path, m
     digest = hashlib.sha256(BODY).hexdigest()
     (tmp_path / "mine").mkdir()
     (store.folder / "bodies" / digest[:2]).symlink_to(tmp_path / "mine")
-    monkeypatch.setattr("seaspider.store._refuse_link", lambda path: None)
+    monkeypatch.setattr("seaspider.bodyshelf.refuse_link", lambda path: None)
     store.put_body(BODY)
     assert (tmp_path / "mine" / digest).read_bytes() == BODY
     store.close()
