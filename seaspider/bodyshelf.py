@@ -36,13 +36,16 @@ class BodyShelf:
         refuse_link(folder)
         if not _holds(path, body):
             self._write(folder, path, body)
-        self.unsynced |= {folder, self._folder} - self._synced
+        self._keep_name(folder)
         return sha256
 
     def synced(self) -> None:
         """The folders of `unsynced` are on the disk."""
         self._synced |= self.unsynced
         self.unsynced.clear()
+
+    def _keep_name(self, folder: str) -> None:
+        self.unsynced |= {folder, self._folder} - self._synced
 
     def _write(self, folder: str, path: str, body: bytes) -> None:
         """Under its name only when it is whole and on the disk."""

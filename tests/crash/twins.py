@@ -25,15 +25,16 @@ def write(self, page):
 StorePipeline._write = write
 """
 _BODY_IN_PLACE = """
+import os
 from seaspider import faultpoints
-from seaspider.store import FolderStore
-def write_body(self, path, body):
-    path.parent.mkdir(exist_ok=True)
-    with path.open("wb", buffering=0) as file:
+from seaspider.bodyshelf import BodyShelf
+def write_body(self, folder, path, body):
+    os.makedirs(folder, exist_ok=True)
+    with open(path, "wb", buffering=0) as file:
         file.write(body[: len(body) // 2])
         faultpoints.reached("before sync body")
         file.write(body[len(body) // 2 :])
-FolderStore._write_body = write_body
+BodyShelf._write = write_body
 """
 _UNCUT = "from seaspider import journal; journal.cut_torn_end = lambda path: 0\n"
 _FORGETS = "import seaspider.history as h; h.read = lambda store, book, **options: h.History(runs=2)\n"
@@ -62,7 +63,7 @@ def clean(self, path):
     self.dirty = False
 JournalFile.__init__ = clean
 """
-_NO_NAME = "from seaspider.store import FolderStore; FolderStore._keep_name = lambda self, path: None\n"
+_NO_NAME = "from seaspider.bodyshelf import BodyShelf; BodyShelf._keep_name = lambda self, folder: None\n"
 _NO_FOLDER = """
 from seaspider import store
 store._make_folder = lambda folder: folder.mkdir(parents=True, exist_ok=True)
