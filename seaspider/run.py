@@ -58,8 +58,7 @@ class Run:
         met = world(self._is_stopped)
         self.config = config
         self.clock = clock = met.clock
-        self.store = store
-        self.number = number
+        self.store, self.number = store, number
         self.past = past
         self.stopped: Callable[[], bool] = lambda: False
         self.crawler_errors: Callable[[], int] = lambda: 0
@@ -82,8 +81,8 @@ class Run:
         """Why the run ended, in Scrapy's words; empty while it goes on."""
         self.permits = Permits()
         self.log = RequestLog(store, clock, number, self.tally)
-        policy, last_id = robots_policy(config), past.robots_ids
-        self.desk = RobotsDesk(policy, book, store, number, last_id, config.robots_max_redirects)
+        limit = config.robots_max_redirects
+        self.desk = RobotsDesk(robots_policy(config), book, store, number, past.robots_ids, limit)
         self.frontier = Frontier(frontier_policy(config), book, self.desk.rules, order_of(config))
         self.ledger = met.ledger
         self.door = Door(config, clock, met.resolver, met.ledger, met.exchange, self.frontier, self.permits, self.log)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 import os
 import resource
 from collections.abc import Callable, Mapping, Sequence
@@ -44,9 +45,11 @@ class Notes(NoStore):
         self.events = events
         self.full = False
 
-    def write(self, file: File, record: Mapping[str, Any]) -> None:
+    def write(self, file: File, *records: Mapping[str, Any] | bytes) -> None:
         if self.full:
             raise StoreError("no space left")
+        (line,) = records
+        record = json.loads(line) if isinstance(line, bytes) else line
         self.events.append((str(record["event"]), dict(record)))
 
 

@@ -31,7 +31,9 @@ class ReplayStore(FolderStore):
     def write(self, file: File, *records: Mapping[str, Any] | bytes) -> None:
         """Raises Differs, and again for each write after that."""
         for record in records:
-            self._compared(file, json.loads(record) if isinstance(record, bytes) else record)
+            each = map(json.loads, record.splitlines()) if isinstance(record, bytes) else (record,)
+            for one in each:
+                self._compared(file, one)
 
     def _compared(self, file: File, record: Mapping[str, Any]) -> None:
         if self._tape.reel.error is not None:

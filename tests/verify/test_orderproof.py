@@ -89,7 +89,8 @@ append = journal.JournalFile.append
 def noting(self, *records, sync):
     append(self, *records, sync=sync)
     with open(self.path.parent / "written", "a") as file:
-        file.write((self.path.name + "\\n") * len(records))
+        lines = sum(record.count(b"\\n") if isinstance(record, bytes) else 1 for record in records)
+        file.write((self.path.name + "\\n") * lines)
 journal.JournalFile.append = noting
 """
 
