@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import compress
 from typing import Final
 
+from seaspider import queueworker
 from seaspider.core.plainurls import Origins
 from seaspider.core.queue import Block, Counts, Fate, Skipped
 from seaspider.core.records import FORMAT, to_line
@@ -95,7 +96,7 @@ class Loading:
 
     def read(self, queue: QueueFile) -> Iterator[list[bytes]]:
         """Lines of skipped.jsonl, in order. Raises QueueError, and OSError if there is no room for the URLs."""
-        for block in queue.blocks(self._origins):
+        for block in queueworker.blocks(queue, self._origins):
             yield self._take(block, queue.counts)
 
     def waiting(self) -> Iterator[tuple[str, str, Waiting]]:

@@ -6,6 +6,7 @@ whose one line names the queue and the problem. A FIFO can be read, too: the que
 
 import gzip
 import hashlib
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +20,10 @@ from seaspider.core.queue import Block, Counts, Entry, QueueError, QueueReader, 
 
 STDIN = "-"
 _CHUNK_BYTES = 1 << 18
+
+
+LineCounts = tuple[int, int, int, int]
+"""Lines; of these blank, comment and rejected."""
 
 
 class Queue(Protocol):
@@ -55,8 +60,10 @@ class QueueFile:
     ) -> None:
         self._path = path
         self._stdin = stdin
+        self.is_part = part
         self._reader = QueueReader(done, part=part)
         self._digest = hashlib.sha256()
+        self._sha256: str | None = None
 
     @property
     def path(self) -> str:
@@ -69,7 +76,24 @@ class QueueFile:
     @property
     def sha256(self) -> str:
         """Hex digest of the bytes read, after decompression: what was queued, not how it was packed."""
-        return self._digest.hexdigest()
+        return self._sha256 or self._digest.hexdigest()
+
+    @property
+    def plain_bytes(self) -> int | None:
+        """The size of a file that is read as it is, by its name; None for anything else."""
+        if self._stdin is not None or self.path == STDIN or self.path.lower().endswith(".gz"):
+            return None
+        try:
+            found = Path(self.path).stat()
+        except (OSError, ValueError):
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+    def read_elsewhere(self, lines: LineCounts, sha256: str) -> None:
+        """Takes over what another reader of the same file has counted so far."""
+        counts = self.counts
+        counts.lines, counts.blank, counts.comment, counts.rejected = lines
+        self._sha256 = sha256
 
     def __iter__(self) -> Iterator[Entry | Skipped]:
         with self._named():

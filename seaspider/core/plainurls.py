@@ -37,6 +37,18 @@ class Origins:
         self.texts: list[str] = []
         self.hosts: list[str] = []
         self._numbers: dict[bytes, int] = {}
+        self._taken = 0
+
+    def taken(self) -> tuple[list[str], list[str]]:
+        """Texts and hosts of those that were met since this was asked last."""
+        since, self._taken = self._taken, len(self.texts)
+        return self.texts[since:], self.hosts[since:]
+
+    def add(self, texts: list[str], hosts: list[str]) -> None:
+        """Takes over what another one has taken()."""
+        self._numbers.update((f"{text}/".encode(), number) for number, text in enumerate(texts, len(self.texts)))
+        self.texts += texts
+        self.hosts += hosts
 
     def of(self, url: Url) -> int:
         """The number of a URL's origin."""
