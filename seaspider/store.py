@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Protocol
 
 from seaspider import bodyfiles, journal
@@ -29,6 +30,10 @@ _BEFORE = {
     File.PAGES: (File.REQUESTS, File.LINKS),
     File.MANIFEST: (File.SKIPPED, File.REQUESTS, File.LINKS),
 }
+
+
+# A sync that takes longer than it takes to hand one to a thread, several times.
+_SLOW_S = 0.001
 
 
 class Store(Protocol):
@@ -92,6 +97,7 @@ class FolderStore:
         self._files: dict[File, JournalFile] = {}
         self._shelf = BodyShelf(folder, durable=durable)
         self._threads = ThreadPoolExecutor(thread_name_prefix="store")
+        self._disk_is_slow = False
         try:
             _make_folder(folder)
             refuse_link(folder / bodyfiles.FOLDER)
@@ -164,18 +170,27 @@ class FolderStore:
             self._lock = None
 
     def _sync_before(self, file: File) -> None:
-        """What a line of that file speaks of is on the disk; all at once, which takes a disk no longer than one."""
+        """What a line of that file speaks of is on the disk when this returns."""
         files = [opened for opened in map(self._files.__getitem__, _BEFORE.get(file, ())) if opened.dirty]
         steps: list[Callable[[], None]] = [partial(_sync_folder, folder) for folder in self._shelf.unsynced]
         steps += [opened.flush for opened in files]
-        others = [self._threads.submit(step) for step in steps[1:]]
-        for step in steps[:1]:
-            step()
-        for other in others:
-            other.result()
+        if steps:
+            self._do(steps)
         for opened in files:
             opened.flushed()
         self._shelf.synced()
+
+    def _do(self, steps: list[Callable[[], None]]) -> None:
+        """One after the other; where the disk is slow, all but the first in threads meanwhile."""
+        beside = steps[1:] if self._disk_is_slow else []
+        others = [self._threads.submit(step) for step in beside]
+        here = steps[: len(steps) - len(beside)]
+        began = perf_counter()
+        for step in here:
+            step()
+        self._disk_is_slow = perf_counter() - began > _SLOW_S * len(here)
+        for other in others:
+            other.result()
 
     def _check(self) -> None:
         if self.failed is not None:

@@ -159,12 +159,8 @@ def run_to_end(command: ScrapyCommand, process: AsyncCrawlerProcess, crawler: Cr
 
 
 def _spare_the_collector() -> None:
-    """What a crawl starts with, its queue too, stays as long as it does: no need to look through it again and again.
-
-    A page leaves two objects in cycles, so every 15 pages or so is often enough; it was every third.
-    """
+    """What a crawl starts with, its queue too, stays as long as it does: no need to look through it again and again."""
     gc.freeze()
-    gc.set_threshold(5 * gc.get_threshold()[0])
 
 
 def _leave() -> NoReturn:
