@@ -99,12 +99,14 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
     return {by: run(folder / by, by, queue, routes, FLEET, {"SEASPIDER_INTERVAL": PAUSE_S}) for by in ORDERS}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("by", ORDERS)
 def test_every_host_had_its_turns(fleet: dict[str, Seen], by: str) -> None:
     assert fleet[by].ended.exit == 0, fleet[by].ended.log
     assert len(fleet[by].arrivals) == NORMAL * TURNS + SLOW_TURNS
 
 
+@pytest.mark.soak
 def test_longest_idle_takes_what_the_slow_host_takes(fleet: dict[str, Seen]) -> None:
     seconds = {by: seen.seconds() for by, seen in fleet.items()}
     for by, took in seconds.items():

@@ -16,8 +16,8 @@ def full(**options):
     raise OSError(28, "No space left on device")
 spool.TemporaryFile = full
 """
-LONG = "x" * 2_000
-PATHS = [f"/{LONG}{number}" for number in range(600)]
+LONG = "x" * 7_000
+PATHS = [f"/{LONG}{number}" for number in range(170)]
 
 
 @pytest.fixture
