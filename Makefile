@@ -13,7 +13,7 @@ test: .venv/fleet
 
 soak: .venv/fleet
 	$(BIN)/python -m pytest -m soak $(PACED)
-	$(BIN)/python -m pytest -m soak -n 2 --dist loadfile $(PACED:%=--ignore %)
+	$(BIN)/python -m pytest -m soak -n 3 --dist loadfile $(PACED:%=--ignore %)
 
 # BENCH: options of benchmarks.peers, such as BENCH='--workloads W1 --rounds 5'
 bench: .venv/bench

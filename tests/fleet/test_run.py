@@ -1,4 +1,4 @@
-"""Real fleets on a real Dask cluster: what came of them does not depend on who worked, or died."""
+"""Real fleets on a real Dask cluster: what came of them does not depend on who worked."""
 
 import json
 import os
@@ -8,51 +8,22 @@ from pathlib import Path
 import pytest
 
 from seaspider.fleet import plan as plans
-from seaspider.loopback import Answer, LoopbackWeb, judge
-from tests.crawling import scrapy
+from seaspider.loopback import Answer, LoopbackWeb
 from tests.fleet.fleets import (
     MOST_S,
-    crawls,
     descendants,
     digests,
-    final_pages,
     is_alive,
-    listens_on,
     run_fleet,
     running,
     until,
 )
-
-HOSTS = 12
-PAGES = 4
-PAUSE_S = 0.2
-NAMES = {f"h{number}.test": f"127.0.7.{number + 1}" for number in range(HOSTS)}
-SETTINGS = {"SEASPIDER_INTERVAL": PAUSE_S}
+from tests.fleet.hello import HOSTS, NAMES, PAGES, ROUTES, SETTINGS, check_whole, queue, too_near
 
 
 @pytest.fixture
 def web(loopback) -> LoopbackWeb:  # type: ignore[no-untyped-def]
-    return loopback({"/robots.txt": Answer(404), "/*": Answer(body="hello")}, names=NAMES)
-
-
-def queue(folder: Path, web: LoopbackWeb) -> list[str]:
-    urls = [f"http://h{host}.test:{web.port}/{page}" for page in range(PAGES) for host in range(HOSTS)]
-    folder.mkdir(exist_ok=True)
-    (folder / "q").write_text("\n".join([*urls, "no URL", urls[0], ""]))
-    return urls
-
-
-def too_near(web: LoopbackWeb) -> list[judge.Pair]:
-    return [pair for key in judge.Key for pair in judge.pairs_nearer(web.arrivals, key, int(PAUSE_S * 1e9))]
-
-
-def check_whole(store: Path, urls: list[str]) -> None:
-    """Every URL once, and each shard's store proves the promises."""
-    assert [page[:3] for page in final_pages(store)] == [(url, "stored", 200) for url in sorted(urls)]
-    for path in sorted(store.glob("shards/*")):
-        given = ["verify", str(path), "--queue", str(store / "plan" / f"{path.name}.txt")]
-        proven = scrapy(given, store)
-        assert proven.exit == 0, proven.out
+    return loopback(ROUTES, names=NAMES)
 
 
 def test_a_fleet_crawls_each_url_once_and_the_same_command_again_none(tmp_path: Path, web: LoopbackWeb) -> None:
@@ -89,40 +60,6 @@ def test_the_number_of_workers_changes_no_record(tmp_path: Path, web: LoopbackWe
         found.append(digests(tmp_path / workers / "store", [n for n, part in enumerate(plan.parts) if part.lines]))
     assert found[0] == found[1]
     assert len(set(found[0])) >= 3
-
-
-@pytest.mark.soak
-def test_a_killed_worker_costs_nothing(tmp_path: Path, web: LoopbackWeb) -> None:
-    urls = queue(tmp_path, web)
-    with running(tmp_path, "--shards", "4", "--workers", "2", "--json", names=NAMES, settings=SETTINGS) as fleet:
-        for killed in range(2):
-            until(lambda so_far=10 * (killed + 1): len(web.arrivals) >= so_far)
-            child, worker = until(lambda: sorted(crawls(fleet.pid).items()))[-1]
-            os.kill(worker, signal.SIGKILL)
-            until(lambda child=child: not is_alive(child))
-        out, _ = fleet.communicate(timeout=MOST_S)
-    assert fleet.returncode == 0, out
-    found = json.loads(out.splitlines()[-1])
-    assert sum(shard["deaths"] for shard in found["shards"]) == 2
-    assert sum(shard["starts"] for shard in found["shards"]) == 6
-    assert too_near(web) == []
-    check_whole(tmp_path / "store", urls)
-
-
-@pytest.mark.soak
-def test_a_killed_crawl_is_begun_again(tmp_path: Path, web: LoopbackWeb) -> None:
-    urls = queue(tmp_path, web)
-    with running(tmp_path, "--shards", "2", "--workers", "1", "--json", names=NAMES, settings=SETTINGS) as fleet:
-        until(lambda: len(web.arrivals) >= 10)
-        family = [fleet.pid, *descendants(fleet.pid)]
-        # 127.0.0.1
-        assert set().union(*map(listens_on, family)) == {"0100007F"}
-        (child,) = crawls(fleet.pid)
-        os.kill(child, signal.SIGKILL)
-        out, _ = fleet.communicate(timeout=MOST_S)
-    assert fleet.returncode == 0, out
-    assert sum(shard["deaths"] for shard in json.loads(out.splitlines()[-1])["shards"]) == 1
-    check_whole(tmp_path / "store", urls)
 
 
 @pytest.mark.soak
@@ -164,21 +101,6 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, loopback) -> None:  # t
         out, _ = fleet.communicate(timeout=20)
     assert (fleet.returncode, out.splitlines()[-1]) == (130, "scrapy fleet: interrupted")
     until(lambda: not any(map(is_alive, family)))
-
-
-@pytest.mark.soak
-def test_a_killed_fleet_leaves_nobody_behind(tmp_path: Path, web: LoopbackWeb) -> None:
-    urls = queue(tmp_path, web)
-    given = {"names": NAMES, "settings": SETTINGS}
-    with running(tmp_path, "--shards", "4", "--workers", "2", **given) as fleet:
-        until(lambda: len(web.arrivals) >= 10)
-        family = descendants(fleet.pid)
-        fleet.kill()
-        until(lambda: not any(map(is_alive, family)))
-    code, out, log = run_fleet(tmp_path, "--shards", "4", "--workers", "2", **given)
-    assert code == 0, out + log
-    assert too_near(web) == []
-    check_whole(tmp_path / "store", urls)
 
 
 @pytest.mark.soak

@@ -1,0 +1,34 @@
+"""A small web that says hello, a queue over it, and what a fleet that crawled it has to leave."""
+
+from pathlib import Path
+
+from seaspider.loopback import Answer, LoopbackWeb, judge
+from tests.crawling import scrapy
+from tests.fleet.fleets import final_pages
+
+HOSTS = 12
+PAGES = 4
+PAUSE_S = 0.2
+NAMES = {f"h{number}.test": f"127.0.7.{number + 1}" for number in range(HOSTS)}
+SETTINGS = {"SEASPIDER_INTERVAL": PAUSE_S}
+ROUTES = {"/robots.txt": Answer(404), "/*": Answer(body="hello")}
+
+
+def queue(folder: Path, web: LoopbackWeb) -> list[str]:
+    urls = [f"http://h{host}.test:{web.port}/{page}" for page in range(PAGES) for host in range(HOSTS)]
+    folder.mkdir(exist_ok=True)
+    (folder / "q").write_text("\n".join([*urls, "no URL", urls[0], ""]))
+    return urls
+
+
+def too_near(web: LoopbackWeb) -> list[judge.Pair]:
+    return [pair for key in judge.Key for pair in judge.pairs_nearer(web.arrivals, key, int(PAUSE_S * 1e9))]
+
+
+def check_whole(store: Path, urls: list[str]) -> None:
+    """Every URL once, and each shard's store proves the promises."""
+    assert [page[:3] for page in final_pages(store)] == [(url, "stored", 200) for url in sorted(urls)]
+    for path in sorted(store.glob("shards/*")):
+        given = ["verify", str(path), "--queue", str(store / "plan" / f"{path.name}.txt")]
+        proven = scrapy(given, store)
+        assert proven.exit == 0, proven.out
