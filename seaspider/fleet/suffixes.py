@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
-import tldextract
-
 _LIST: Final = ".tld_set_snapshot"
 _VERSION: Final = re.compile(rb"^// VERSION: ([!-~]{1,80})$", re.MULTILINE)
 
@@ -26,6 +24,8 @@ class SuffixList:
 
 def bundled() -> SuffixList:
     """Its first part only, the registries': the names below one operator's suffix (`github.io`) share its servers."""
+    import tldextract  # noqa: PLC0415 - it can fetch, so it brings an HTTP client: 50 ms of every command's start
+
     octets = files("tldextract").joinpath(_LIST).read_bytes()
     named = _VERSION.search(octets)
     extract = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), fallback_to_snapshot=True)
