@@ -6,6 +6,7 @@ a pipe; it ends when it is done, or as soon as nobody reads. Whatever goes wrong
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -62,6 +63,7 @@ def main(path: str, part: str) -> None:
     """The process: sends each block, then None, or what is wrong with the queue."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the crawl's to decide
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    gc.disable()  # nothing here is in a cycle
     queue, origins, end = QueueFile(path, part=part == "1"), Origins(), None
     try:
         for block in queue.blocks(origins):
