@@ -189,6 +189,7 @@ class LoopbackWeb:
         for listener in self._listeners:
             if listener.fault is not ConnectFault.REFUSE:
                 self._watch(self._loop.create_task(self._accept(listener)))
+        await asyncio.sleep(0)  # each of them waits for a connection by now
         self._ready.set()
         await self._stop.wait()
         for conversation in self._conversations:
