@@ -80,8 +80,9 @@ def descendants(pid: int) -> list[int]:
 
 def crawls(pid: int) -> dict[int, int]:
     """Crawl -> its worker, of all crawls under a fleet or a worker."""
-    parents = _parents()
-    return {child: parents[child] for child in descendants(pid) if b"seaspider.fleet.child" in _command_line(child)}
+    found = [child for child in descendants(pid) if b"seaspider.fleet.child" in _command_line(child)]
+    parents = _parents()  # afterwards: who is new since then is not looked for, and one may have ended
+    return {child: parents[child] for child in found if child in parents}
 
 
 def is_alive(pid: int) -> bool:
