@@ -120,9 +120,10 @@ def final_pages(store: Path) -> list[dict[str, Any]]:
 def listens_on(pid: int) -> set[str]:
     """The addresses, as /proc/net has them, on which a process waits for connections."""
     sockets = set()
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):
-            sockets.add(str(descriptor.readlink()))
+    with suppress(FileNotFoundError):  # who has ended waits for nothing
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                sockets.add(str(descriptor.readlink()))
     lines = [line for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
     return {
         fields[1].partition(":")[0]
