@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -22,9 +21,10 @@ from seaspider.arguments import Arguments
 from seaspider.commands import edge
 from seaspider.config import Config
 from seaspider.core.shards import MAX_SHARDS
-from seaspider.errors import ArgumentError, SettingError, StoreError, StoreInUse, UsageFault
+from seaspider.errors import ArgumentError, SettingError, StoreError, UsageFault
 from seaspider.fleet import planning, report
 from seaspider.fleet.cluster import Where, connected
+from seaspider.fleet.locks import FLEET, fleet_held
 from seaspider.fleet.plan import Plan, plan_folder
 from seaspider.fleet.run import LOGS, Crawl, FleetRun, heeding_signals, roster_of
 from seaspider.fleet.screen import Screen
@@ -176,17 +176,9 @@ def _planned(plan: Plan, store: Path) -> str:
 @contextmanager
 def _locked(store: Path) -> Iterator[None]:
     """One fleet at a time. Raises StoreInUse, StoreError."""
-    path = store / "fleet.lock"
     try:
         store.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreInUse(f"store {str(store)!r} is in use by another fleet") from None
+        raise StoreError(f"{store / FLEET}: cannot be written: {error.strerror or error}") from error
+    with fleet_held(store, "another fleet"):
         yield
-    finally:
-        os.close(descriptor)

@@ -18,14 +18,14 @@ _BUSY: Final = (errno.EAGAIN, errno.EACCES)
 
 
 @contextmanager
-def fleet_held(folder: Path) -> Iterator[None]:
-    """Neither a fleet nor a merge begins in it meanwhile. Raises StoreInUse, StoreError."""
+def fleet_held(folder: Path, by: str) -> Iterator[None]:
+    """Neither a fleet nor a merge begins in it meanwhile. `by`: who else may be. Raises StoreInUse, StoreError."""
     path = folder / FLEET
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
-    with _held(descriptor, fcntl.LOCK_EX, f"store {str(folder)!r} is in use by a fleet, or by another merge"):
+    with _held(descriptor, fcntl.LOCK_EX, f"store {str(folder)!r} is in use by {by}"):
         yield
 
 

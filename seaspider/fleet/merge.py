@@ -38,7 +38,7 @@ def merge(folder: Path, *, partial: bool = False) -> dict[str, Any]:
     Raises Incomplete, UsageFault for what is no fleet or of another plan, StoreInUse, and StoreError.
     """
     fleet = Fleet.of(folder)
-    with fleet_held(folder):
+    with fleet_held(folder, "a fleet, or by another merge"):
         unfinished = folder / UNFINISHED
         try:
             # Of a process that was killed.
