@@ -206,6 +206,7 @@ class SlowClock(SystemClock):
     """Stays behind when told to: as seen from here, the server's clock goes ahead."""
 
     behind_ns = 0
+    JUMP_NS = 60_000 * MS
 
     def boot_ns(self) -> int:
         return super().boot_ns() - self.behind_ns
@@ -221,9 +222,9 @@ def test_a_server_whose_clock_went_ahead_begins_anew(server: RedisProcess, caplo
     with opened(server, clock) as one, opened(server) as other:
         use(one, A, pause_ns=1000 * MS)
         before = epoch(server)
-        clock.behind_ns = 5 * MS
+        clock.behind_ns = clock.JUMP_NS
         jumped_ns = CLOCK.boot_ns()
-        assert claim(one, B).claimed_ns - jumped_ns + 5 * MS >= HOLD
+        assert claim(one, B).claimed_ns + clock.JUMP_NS - jumped_ns >= HOLD
         assert epoch(server) != before
         assert waited_ns(other, A, since_ns=jumped_ns) >= 1000 * MS
     assert said(caplog)[0].endswith("the server's clock went ahead; every pause begins anew")
@@ -237,8 +238,8 @@ def test_twin_a_process_that_does_not_look_at_the_clock_claims_at_once(
     with opened(server, clock) as one:
         use(one, A)
         before = epoch(server)
-        clock.behind_ns = 5 * MS
-        assert claim(one, B).claimed_ns - CLOCK.boot_ns() < HOLD
+        clock.behind_ns = clock.JUMP_NS
+        assert claim(one, B).claimed_ns + clock.JUMP_NS - CLOCK.boot_ns() < HOLD
         assert epoch(server) == before
 
 
