@@ -70,8 +70,7 @@ _NOT_A_DEFAULT_HEADER: Final = {
 }
 _COMPONENTS: Final = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES")
 _STORE_PIPELINE: Final = "seaspider.pipelines.StorePipeline"
-# What only shows something promises nothing, what these middlewares do no crawl of ours needs, and ports are shut by
-# settings of their own.
+# What only shows something promises nothing, and what these middlewares do no crawl of ours needs.
 _FREE: Final = frozenset(
     {
         *("seaspider.progress.Progress", "scrapy.extensions.logstats.LogStats"),
@@ -79,8 +78,6 @@ _FREE: Final = frozenset(
         "scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware",
         "scrapy.spidermiddlewares.start.StartSpiderMiddleware",
         "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware",
-        "scrapy.extensions.telnet.TelnetConsole",
-        "scrapy.extensions.remote_control.RemoteControl",
     }
 )
 

@@ -1,5 +1,7 @@
 """What the promises need, and why. seaspider/guard.py refuses to start if one of them is undone."""
 
+from scrapy.settings.default_settings import EXTENSIONS_BASE as _STOCK_EXTENSIONS
+
 BOT_NAME = "seaspider"
 SPIDER_MODULES = ["seaspider.spiders"]
 NEWSPIDER_MODULE = "seaspider.spiders"
@@ -34,12 +36,13 @@ HTTPCACHE_ENABLED = False  # answers without a claim
 DOWNLOAD_VERIFY_CERTIFICATES = True  # off by default
 DOWNLOAD_FAIL_ON_DATALOSS = True
 
+# Without the ports through which code can be run. Set to None in EXTENSIONS, they would be imported all the same, and
+# with them an HTTP server and client.
+_PORTS = {"scrapy.extensions.telnet.TelnetConsole", "scrapy.extensions.remote_control.RemoteControl"}
+EXTENSIONS_BASE = {path: place for path, place in _STOCK_EXTENSIONS.items() if path not in _PORTS}
 EXTENSIONS = {
     "seaspider.extension.Seaspider": 0,
     "scrapy.extensions.logstats.LogStats": None,
-    # Ports through which code can be run. None: not even imported.
-    "scrapy.extensions.telnet.TelnetConsole": None,
-    "scrapy.extensions.remote_control.RemoteControl": None,
     "seaspider.progress.Progress": 500,  # in its place; shows, and promises nothing, so a user may swap them
 }
 

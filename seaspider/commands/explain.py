@@ -7,7 +7,7 @@ import re
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
@@ -17,12 +17,10 @@ from seaspider.commands import edge
 from seaspider.core.records import File
 from seaspider.core.times import parse_rfc3339_ms, rfc3339_ms
 from seaspider.errors import UsageFault
-from seaspider.explain.explanation import Explanation, Rejection, explain
-from seaspider.explain.infleet import explain_in_fleet
-from seaspider.explain.report import as_object, as_text
-from seaspider.fleet.folder import Fleet, is_fleet
-from seaspider.fleet.plan import name_of
 from seaspider.storereader import StoreReader
+
+if TYPE_CHECKING:
+    from seaspider.explain.explanation import Explanation, Rejection
 
 # RFC 3339 5.6; the blank that it allows instead of T, too.
 _MOMENT: Final = re.compile(
@@ -58,6 +56,10 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        from seaspider.explain.explanation import explain
+        from seaspider.explain.infleet import explain_in_fleet
+        from seaspider.fleet.folder import Fleet, is_fleet
+
         if len(args) != 1:
             raise UsageError
         with edge.one_line(self):
@@ -74,11 +76,16 @@ class Command(ScrapyCommand):
 
 
 def _object(found: Explanation | Rejection, shard: int | None) -> str:
+    from seaspider.explain.report import as_object
+
     return json.dumps(as_object(found) if shard is None else {**as_object(found), "shard": shard})
 
 
 def _text(found: Explanation | Rejection, shard: int | None) -> str:
     """Of a fleet, lines are those of the whole queue; all other numbers are of the shard's store."""
+    from seaspider.explain.report import as_text
+    from seaspider.fleet.plan import name_of
+
     where = "" if shard is None else f"\n{'shard':<12} {name_of(shard)}, whose store is {found.store}"
     return as_text(found) + where
 

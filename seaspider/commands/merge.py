@@ -12,9 +12,6 @@ from scrapy.exceptions import UsageError
 
 from seaspider.commands import edge
 from seaspider.errors import UsageFault
-from seaspider.fleet.folder import is_fleet
-from seaspider.fleet.merge import merge
-from seaspider.verify.report import equal_line
 
 
 class Command(ScrapyCommand):
@@ -41,6 +38,9 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print the merged manifest as one JSON object")
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        from seaspider.fleet.folder import is_fleet
+        from seaspider.fleet.merge import merge
+
         if len(args) != 1:
             raise UsageError
         with edge.one_line(self):
@@ -52,6 +52,8 @@ class Command(ScrapyCommand):
 
 
 def _as_text(record: dict[str, Any], folder: str) -> str:
+    from seaspider.verify.report import equal_line
+
     counts = dict(record["counts"])
     final = ", ".join(f"{number} {ending}" for ending, number in counts.pop("final").items())
     lines = [

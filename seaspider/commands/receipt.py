@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from seaspider.commands import edge
 from seaspider.errors import ExitCode, UsageFault
-from seaspider.fleet.folder import Fleet, is_fleet
-from seaspider.receipt.infleet import FleetEvidence
-from seaspider.receipt.receipt import Receipt, gather, host_named
-from seaspider.receipt.report import as_object
-from seaspider.receipt.text import as_text
-from seaspider.verify.evidence import Evidence
+
+if TYPE_CHECKING:
+    from seaspider.receipt.receipt import Receipt
 
 
 class Command(ScrapyCommand):
@@ -43,6 +40,9 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        from seaspider.receipt.report import as_object
+        from seaspider.receipt.text import as_text
+
         if len(args) != 1:
             raise UsageError
         with edge.one_line(self):
@@ -58,6 +58,11 @@ def make_receipt(given: str, folder: str) -> Receipt:
 
 def _made(given: str, folder: str) -> tuple[Receipt, dict[str, Any]]:
     """The receipt, and of a fleet what its runs are."""
+    from seaspider.fleet.folder import Fleet, is_fleet
+    from seaspider.receipt.infleet import FleetEvidence
+    from seaspider.receipt.receipt import gather, host_named
+    from seaspider.verify.evidence import Evidence
+
     host = host_named(given)
     if not folder:
         raise UsageFault("option --store: must name a folder")

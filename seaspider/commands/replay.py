@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
@@ -12,9 +13,9 @@ from scrapy.utils.conf import arglist_to_dict
 
 from seaspider.commands import edge
 from seaspider.errors import ArgumentError, UsageFault
-from seaspider.fleet.folder import is_fleet
-from seaspider.replay.report import replay
-from seaspider.verify.evidence import Evidence
+
+if TYPE_CHECKING:
+    from seaspider.verify.evidence import Evidence
 
 
 class Command(ScrapyCommand):
@@ -45,6 +46,8 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        from seaspider.replay.report import replay
+
         if len(args) != 1:
             raise UsageError
         with edge.one_line(self):
@@ -59,6 +62,9 @@ class Command(ScrapyCommand):
 
 def _old_store(folder: str) -> Evidence:
     """Raises UsageFault, StoreError."""
+    from seaspider.fleet.folder import is_fleet
+    from seaspider.verify.evidence import Evidence
+
     if not folder:
         raise UsageFault("the store: must name a folder")
     if is_fleet(Path(folder)):

@@ -13,12 +13,6 @@ from scrapy.exceptions import UsageError
 
 from seaspider.commands import edge
 from seaspider.errors import ExitCode, StoreInUse, UsageFault
-from seaspider.fleet.folder import is_fleet
-from seaspider.fleet.locks import FLEET, idle
-from seaspider.fleet.proof import report as fleetreport
-from seaspider.fleet.proof.verification import verify_fleet
-from seaspider.verify.report import as_object, as_text
-from seaspider.verify.verification import verify
 
 
 class Command(ScrapyCommand):
@@ -45,6 +39,10 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        from seaspider.fleet.folder import is_fleet
+        from seaspider.verify.report import as_object, as_text
+        from seaspider.verify.verification import verify
+
         if len(args) != 1:
             raise UsageError
         with edge.one_line(self):
@@ -60,6 +58,10 @@ class Command(ScrapyCommand):
             edge.out(self, json.dumps(as_object(found)) if opts.json else as_text(found))
 
     def _verify_fleet(self, folder: Path, opts: Namespace) -> None:
+        from seaspider.fleet.locks import FLEET, idle
+        from seaspider.fleet.proof.report import as_object, as_text
+        from seaspider.fleet.proof.verification import verify_fleet
+
         try:
             with (
                 edge.reading_store(str(folder)),
@@ -69,7 +71,7 @@ class Command(ScrapyCommand):
         except StoreInUse as error:
             raise UsageFault(f"{error}; verify it when that has ended") from None
         self.exitcode = ExitCode.INTERNAL if found.refuted else ExitCode.DONE
-        edge.out(self, json.dumps(fleetreport.as_object(found)) if opts.json else fleetreport.as_text(found))
+        edge.out(self, json.dumps(as_object(found)) if opts.json else as_text(found))
 
 
 def _check_idle(folder: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from seaspider.commands import demoreport
-from seaspider.commands.demofolder import DemoFolder
+from seaspider.demo import report as demoreport
+from seaspider.demo.folder import DemoFolder
 from seaspider.errors import StoreError, StoreInUse, UsageFault
 from seaspider.loopback.arrivals import Arrival
 from seaspider.loopback.demosite import EXPECTED, NEVER_ASKED

@@ -35,7 +35,7 @@ def test_all_commands_are_listed_ours_with_what_they_do(results: dict[str, Resul
     assert "  demo          Crawl a small web that comes with the project, offline, and show what came of it" in lines
     listed = {line.split()[0] for line in lines if line.startswith("  ") and len(line.split()) > 1}
     assert {"crawl", "demo", "fetch", "list", "robots", "settings", "shell"} <= listed
-    assert not listed & {"edge", "words", "demoreport", "demofolder", "robotsreport"}
+    assert not listed & {"edge", "words", "robotsreport"}
 
 
 def test_check_finds_the_spider_and_an_unknown_command_is_a_usage_error(results: dict[str, Result]) -> None:
