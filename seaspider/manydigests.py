@@ -7,9 +7,13 @@ tenth of a second.
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterable
 from typing import Final
+
+# Else numpy starts threads for linear algebra, which spin for a while and get nothing to do.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from numpy.typing import NDArray

@@ -19,8 +19,10 @@ from types import ModuleType
 from typing import Final
 
 _BLOCK_BYTES: Final = 1 << 20
-_FIRST_SLOTS: Final = 1 << 12
-_FEW: Final = 256
+_FIRST_SLOTS: Final = 1 << 17
+# From how many texts on, and how many at a time, they are added with numpy, whose import takes as long as 50,000 do.
+_MANY: Final = 50_000
+_AT_ONCE: Final = 256
 _KEY: Final = (1 << 32) - 1
 # A queue that is crawled again has each of its URLs read back. After many reads the beginning of the file is mapped.
 _MANY_READS: Final = 50_000
@@ -50,7 +52,8 @@ class Spool:
         """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in
         `texts`, and number."""
         self._make_room(len(texts))
-        known = self._add_few(texts) if len(texts) < _FEW else self._add_many(texts)
+        many = len(texts) >= _AT_ONCE and len(self) + len(texts) >= _MANY
+        known = self._add_many(texts) if many else self._add_few(texts)
         if self._begins[-1] - self._begins[self._written] >= _BLOCK_BYTES:
             self._write()
         return known

@@ -12,12 +12,13 @@ DIGESTS = {"hash": hash, "all-one": lambda text: 7, "narrow": lambda text: len(t
 @pytest.mark.parametrize("digest", DIGESTS.values(), ids=DIGESTS.keys())
 @pytest.mark.parametrize("block", [1, 40, 1 << 20], ids=["in-the-file", "both", "in-memory"])
 @pytest.mark.parametrize("together", [1, 7, 300])
-@pytest.mark.parametrize("few", [1, 1000], ids=["many-at-once", "one-by-one"])
-def test_a_text_has_one_number(monkeypatch, digest, block, together, few):
+@pytest.mark.parametrize("many", [1, 1000], ids=["many-at-once", "one-by-one"])
+def test_a_text_has_one_number(monkeypatch, digest, block, together, many):
     """Texts of one digest are told apart."""
     monkeypatch.setattr(spool, "_BLOCK_BYTES", block)
     monkeypatch.setattr(spool, "_FIRST_SLOTS", 2)
-    monkeypatch.setattr(spool, "_FEW", few)
+    monkeypatch.setattr(spool, "_MANY", many)
+    monkeypatch.setattr(spool, "_AT_ONCE", 1)
     texts = [b"%d" % (number * number % 101) for number in range(300)]
     kept, slow = Spool(digest), {}
     for at in range(0, len(texts), together):
