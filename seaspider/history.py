@@ -6,12 +6,11 @@ file and line, for a row that is not as a store has it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field, fields
 from itertools import compress
 from tempfile import gettempdir
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from seaspider.core.records import Ending, File, Outcome, Reason
 from seaspider.core.robotsbook import RobotsBook
@@ -22,7 +21,8 @@ from seaspider.errors import StoreError
 from seaspider.items import Page
 from seaspider.journal import Row
 from seaspider.knownurls import KnownUrls, Mark, Marked
-from seaspider.pastlines import FINAL_PAGE, INTENT, LINK_LEFT, Ended, Found, lines_of, spans
+from seaspider.pastlines import Ended
+from seaspider.pastparts import Ahead, Formed, Journal, ahead_of, parts, parts_of, reading_ahead
 
 _PAGE_KEYS: Final = tuple(field.name for field in fields(Page))
 # These end a visit until a time that their record tells.
@@ -31,26 +31,10 @@ _TIMED: Final = frozenset({Reason.BACKOFF, Reason.RETRY_AFTER, Reason.FORBIDDEN}
 _NONE: Final = 0
 _DONE: Final = int(Mark.DONE)
 _FAILED: Final = int(Mark.DONE | Mark.FAILED)
-_FAILED_AS: Final = Outcome.FAILED.encode()
+_MARKS: Final = bytes([_DONE, _FAILED, *bytes(254)])
 
 VisitKey = tuple[int, int]
 """Run and visit."""
-
-
-class Journal(Protocol):
-    """A store's journal files, to be read."""
-
-    def read(self, file: File) -> Iterator[Row]:
-        """The lines of a file, from the first."""
-
-    def blocks(self, file: File) -> Iterator[bytes]:
-        """The lines of a file by the block, each without its last line feed."""
-
-    def row(self, file: File, number: int, line: bytes) -> Row:
-        """A line of a block."""
-
-    def last(self, file: File) -> Row | None:
-        """The last line of a file, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +62,10 @@ class History:
     followed: list[Followed] = field(default_factory=list)
     begun: set[str] = field(default_factory=set)
     """URLs whose latest visit was under way when its run ended: an intent, but no page record."""
+    complete: Callable[[], None] = field(default=lambda: None, compare=False)
+    """Fills in `followed` and `begun`, if read() left them out. Raises StoreError."""
+    leave: Callable[[], None] = field(default=lambda: None, compare=False)
+    """Has nothing read any more for complete()."""
 
     def ended(self, url: str, outcome: Outcome, record: dict[str, Any]) -> None:
         """Takes in a page record, the latest of its URL."""
@@ -90,12 +78,11 @@ class History:
         if number is not None:
             self._mark(number, _NONE)
 
-    def ended_finally(self, urls: list[bytes], endings: list[bytes]) -> None:
-        """Takes in page records that are final: each the latest of its URL, when its turn comes. An ending begins with
-        its outcome."""
+    def ended_finally(self, urls: list[bytes], failed: bytes) -> None:
+        """Takes in page records that are final: each the latest of its URL, when its turn comes."""
         before = len(self.urls.marks)
         known = self.urls.add(urls)
-        marks = [_FAILED if ending.startswith(_FAILED_AS) else _DONE for ending in endings]
+        marks = failed.translate(_MARKS)
         is_new = [True] * len(urls)
         for index, _ in known:
             is_new[index] = False
@@ -118,6 +105,11 @@ class History:
             if mark & Mark.FAILED:
                 self.urls.marks[number] = mark & ~Mark.DONE
 
+    def has_final(self, url: str) -> bool:
+        """Whether the latest record of a URL is final, taken up again or not."""
+        number = self.urls.find(url)
+        return number is not None and bool(self.urls.marks[number] & _FAILED)
+
     @property
     def done(self) -> Set[str]:
         """URLs whose latest record is final, and that are not taken up again."""
@@ -136,20 +128,29 @@ class History:
         return hosts
 
 
-def read(store: Journal, book: RobotsBook, *, retry_failed: bool = False) -> History:
-    """The history in a store; robots.txt entries go into `book`. `retry_failed`: a failed URL is not done."""
+def read(store: Journal, book: RobotsBook, *, retry_failed: bool = False, later: bool = False) -> History:
+    """The history in a store; robots.txt entries go into `book`. `retry_failed`: a failed URL is not done.
+
+    `later`: links and intents may be read by other processes until `complete` is called.
+    """
     try:
-        return _read(store, book, retry_failed)
+        history = _read(store, book)
     except OSError as error:
         raise StoreError(f"no room in {gettempdir()} for the URLs of the store: {error.strerror or error}") from error
+    if not later:
+        try:
+            history.complete()
+        finally:
+            history.leave()
+    if retry_failed:
+        history.retry_failed()
+    return history
 
 
-def _read(store: Journal, book: RobotsBook, retry_failed: bool) -> History:
+def _read(store: Journal, book: RobotsBook) -> History:
     history = History()
     for file in (File.SKIPPED, File.REQUESTS):
-        last = store.last(file)
-        if last is not None:
-            history.runs = max(history.runs, last.get("run", int))
+        _last_run(store, file, history)
     for _ in _rows(store, File.MANIFEST, history):
         pass
     for row in _rows(store, File.ROBOTS, history):
@@ -157,16 +158,28 @@ def _read(store: Journal, book: RobotsBook, retry_failed: bool) -> History:
             history.robots_ids = max(history.robots_ids, book.load(row.record).id)
         except RobotsRowError as error:
             raise row.error(str(error).removeprefix(f"{File.ROBOTS}: ")) from error
-    ended = _read_pages(store, history)
-    for link in _lines(store, File.LINKS, LINK_LEFT, history):
-        if isinstance(link, Row):
-            depth = ended.depth(*_key(link))
-            if link.get("followed", bool) and depth is not None:
-                history.followed.append(Followed(_url(link, "url"), depth + 1, link.get("page", str)))
-    _read_intents(store, history, ended)
-    if retry_failed:
-        history.retry_failed()
+    with reading_ahead(store, File.PAGES) as pages:
+        ended = _read_pages(store, history, pages)
+    ahead = {file: ahead_of(store, file) for file in (File.LINKS, File.INTENTS)}
+    for file in ahead:
+        _last_run(store, file, history)
+
+    def complete() -> None:
+        _read_links(store, history, ended, ahead[File.LINKS])
+        _read_intents(store, history, ended, ahead[File.INTENTS])
+
+    def leave() -> None:
+        for reader in filter(None, ahead.values()):
+            reader.close()
+
+    history.complete, history.leave = complete, leave
     return history
+
+
+def _last_run(store: Journal, file: File, history: History) -> None:
+    last = store.last(file)
+    if last is not None:
+        history.runs = max(history.runs, last.get("run", int))
 
 
 def _rows(store: Journal, file: File, history: History) -> Iterator[Row]:
@@ -176,32 +189,31 @@ def _rows(store: Journal, file: File, history: History) -> Iterator[Row]:
         yield row
 
 
-def _lines(store: Journal, file: File, form: re.Pattern[bytes], history: History) -> Iterator[list[Found] | Row]:
+def _lines(
+    store: Journal, file: File, blocks: Iterator[list[Formed | bytes]], history: History
+) -> Iterator[Formed | Row]:
     """The lines of a file: those that have the form, as many as follow each other; each other one as its row."""
     number = 1
-    for block in store.blocks(file):
-        found = lines_of(block, form)
-        lines: list[bytes] = []
-        for start, end in spans(found):
-            if start < end:
-                part = found[start:end]
-                history.runs = max(history.runs, *map(int, {line[0] for line in part}))
-                yield part
-            else:
-                lines = lines or block.split(b"\n")
-                row = store.row(file, number + start, lines[start] + b"\n")
+    for items in blocks:
+        for item in items:
+            if isinstance(item, bytes):
+                row = store.row(file, number, item + b"\n")
                 history.runs = max(history.runs, row.get("run", int))
+                number += 1
                 yield row
-        number += len(found)
+            else:
+                history.runs = max(history.runs, item.run)
+                number += item.count
+                yield item
 
 
-def _read_pages(store: Journal, history: History) -> Ended:
+def _read_pages(store: Journal, history: History, ahead: Ahead | None) -> Ended:
     """Fills in what page records tell and returns which visits have one."""
     ended = Ended()
-    for row in _lines(store, File.PAGES, FINAL_PAGE, history):
-        if isinstance(row, list):
-            history.ended_finally([line[2] for line in row], [line[4] for line in row])
-            ended.add_all(row)
+    for row in _lines(store, File.PAGES, parts_of(store, File.PAGES, ahead), history):
+        if isinstance(row, Formed):
+            history.ended_finally(row.urls, row.failed)
+            ended.add_all(row.run, row.visits, row.depths)
             continue
         url, outcome = row.get("url", str), _ending(row).outcome
         ended.add(*_key(row), row.get("depth", int))
@@ -213,31 +225,48 @@ def _read_pages(store: Journal, history: History) -> Ended:
     return ended
 
 
-def _read_intents(store: Journal, history: History, ended: Ended) -> None:
+def _read_links(store: Journal, history: History, ended: Ended, ahead: Ahead | None) -> None:
+    """Fills in the links that are followed."""
+    for link in _lines(store, File.LINKS, parts_of(store, File.LINKS, ahead), history):
+        if isinstance(link, Row):
+            depth = ended.depth(*_key(link))
+            if link.get("followed", bool) and depth is not None:
+                history.followed.append(Followed(_url(link, "url"), depth + 1, link.get("page", str)))
+
+
+def _read_intents(store: Journal, history: History, ended: Ended, ahead: Ahead | None) -> None:
     """Fills in the URLs whose visit is open: no page record ends it, and none of a later run does."""
-    for row in _lines(store, File.INTENTS, INTENT, history):
+
+    def is_to_be_read(items: list[Formed | bytes]) -> bool:
+        return bool(history.begun) or not all(
+            isinstance(item, Formed) and ended.all_of(item.run, item.visits) for item in items
+        )
+
+    def blocks() -> Iterator[list[Formed | bytes]]:
+        """Read again here if there may be an open one in it: then URLs are needed."""
+        assert ahead is not None
+        for block, items in zip(store.blocks(File.INTENTS), ahead.parts(), strict=True):
+            yield parts(block, File.INTENTS) if is_to_be_read(items) else items
+
+    for row in _lines(store, File.INTENTS, blocks() if ahead else parts_of(store, File.INTENTS, None), history):
         if isinstance(row, Row):
             _intended(history, ended, _key(row), row.get("url", str))
-        elif history.begun or not ended.all_of(row):
-            for run, visit, url in row:
-                _intended(history, ended, (int(run), int(visit)), url.decode())
+        elif is_to_be_read([row]):
+            for visit, url in zip(row.visits, row.urls, strict=True):
+                _intended(history, ended, (row.run, visit), url.decode())
 
 
 def _intended(history: History, ended: Ended, key: VisitKey, url: str) -> None:
     later = history.unfinished.get(url, {}).get("run", 0)
-    if ended.depth(*key) is not None or url in history.done or later > key[0]:
+    if ended.depth(*key) is not None or history.has_final(url) or later > key[0]:
         history.begun.discard(url)
     else:
         history.begun.add(url)
 
 
 def _ending(row: Row) -> Ending:
-    """How a page record says that its visit ended."""
-    try:
-        reason = row.optional("reason", str)
-        ending = Ending(Outcome(row.get("outcome", str)), None if reason is None else Reason(reason))
-    except ValueError as error:
-        raise row.error(str(error)) from error
+    """How a page record says that its visit ended, and until when if its reason has such a time."""
+    ending = row.ending()
     if row.optional("not_before", str) is not None:
         row.milliseconds("not_before")
     elif ending.reason in _TIMED:

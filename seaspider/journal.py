@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from seaspider import faultpoints
-from seaspider.core.records import FORMAT, to_line
+from seaspider.core.records import FORMAT, Ending, Outcome, Reason, to_line
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.errors import StoreError
 
@@ -58,6 +58,14 @@ class Row:
             return parse_rfc3339_ms(self.get(key, str))
         except ValueError as error:
             raise self.error(f"{key!r}: {error}") from error
+
+    def ending(self, not_before_ms: int | None = None) -> Ending:
+        """How a page record says that its visit ended. Raises StoreError."""
+        try:
+            reason = self.optional("reason", str)
+            return Ending(Outcome(self.get("outcome", str)), None if reason is None else Reason(reason), not_before_ms)
+        except ValueError as error:
+            raise self.error(str(error)) from error
 
     def error(self, why: str) -> StoreError:
         """The complaint about this row; `why` may hold a value of any length and is cut."""

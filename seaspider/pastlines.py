@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator
-from operator import itemgetter
 from typing import Final
 
 from seaspider.core.records import FORMAT, Ending, Outcome, Reason
@@ -78,9 +77,6 @@ def spans(found: list[Found]) -> Iterator[tuple[int, int]]:
         yield start, len(found)
 
 
-_RUN, _VISIT, _DEPTH = itemgetter(0), itemgetter(1), itemgetter(3)
-
-
 class Ended:
     """The visits that a page record ends, with their depths. Visits count from 1 in each run, so their numbers are
     indices; one that is far from the others has a place of its own."""
@@ -100,16 +96,15 @@ class Ended:
         else:
             self._far[run, visit] = depth
 
-    def add_all(self, found: list[Found]) -> None:
-        """Adds what page records tell."""
-        runs, visits = set(map(_RUN, found)), list(map(int, map(_VISIT, found)))
-        depths = self._depths.get(int(found[0][0]), array("I"))
-        if len(runs) > 1 or set(map(_DEPTH, found)) != {b"0"} or max(visits) >= len(depths):
-            for line, visit in zip(found, visits, strict=True):
-                self.add(int(line[0]), visit, int(line[3]))
+    def add_all(self, run: int, visits: array[int], depths: array[int]) -> None:
+        """Adds visits of one run."""
+        found = self._depths.get(run, array("I"))
+        if any(depths) or max(visits) >= len(found):
+            for visit, depth in zip(visits, depths, strict=True):
+                self.add(run, visit, depth)
             return
         for visit in visits:
-            depths[visit] = 1
+            found[visit] = 1
 
     def depth(self, run: int, visit: int) -> int | None:
         """The depth of a visit, or None if it is not ended."""
@@ -118,11 +113,7 @@ class Ended:
             return depths[visit] - 1
         return self._far.get((run, visit))
 
-    def all_of(self, found: list[Found]) -> bool:
-        """Whether all these visits are ended."""
-        runs = {line[0] for line in found}
-        if len(runs) > 1:
-            return all(self.depth(int(line[0]), int(line[1])) is not None for line in found)
-        depths = self._depths.get(int(runs.pop()), array("I"))
-        visits = list(map(int, (line[1] for line in found)))
+    def all_of(self, run: int, visits: array[int]) -> bool:
+        """Whether all these visits of a run are ended."""
+        depths = self._depths.get(run, array("I"))
         return max(visits) < len(depths) and 0 not in map(depths.__getitem__, visits)

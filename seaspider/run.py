@@ -63,7 +63,7 @@ class Run:
         self.stopped: Callable[[], bool] = lambda: False
         self.crawler_errors: Callable[[], int] = lambda: 0
         self.tally = Tally()
-        self.followed = len(past.followed)
+        self.followed = 0
         """Links followed in the store so far."""
         self.begun_again = 0
         """Visits that an earlier run had under way when it ended."""
@@ -115,6 +115,9 @@ class Run:
             raise QueueFileError(str(error)) from error
         except OSError as error:
             raise QueueFileError(f"queue {queue.path!a}: {_no_room(error)}") from error
+        finally:
+            self.past.leave()
+        self.followed = len(self.past.followed)
         for link in self.past.followed:
             if not self.is_known(link.url.text):
                 self._add(link.url, depth=link.depth, via=link.via)
@@ -148,6 +151,7 @@ class Run:
         for host, origin, visits in loading.waiting():
             self.tally.lines.added += len(visits)
             self.frontier.add_all(host, origin, visits)
+        self.past.complete()
         self.begun_again += sum(map(self._is_queued, self.past.begun))
 
     def _load_items(self, queue: Queue) -> None:
@@ -251,7 +255,7 @@ def _loaded(asked: Arguments, config: Config, clock: Clock, lease: Lease | None,
     with queuecheck.checked(asked.queue, part=part) as copy:
         store = FolderStore(Path(asked.store))
         try:
-            run = next_run(config, store, real_world(config, clock, lease))
+            run = next_run(config, store, real_world(config, clock, lease), later=True)
             run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=part))
         except BaseException:
             store.close()
@@ -266,10 +270,10 @@ def without_queue(settings: BaseSettings, clock: Clock | None = None) -> Run:
     return Run(config, NoStore(), 0, RobotsBook(robots_policy(config)), History(), met)
 
 
-def next_run(config: Config, store: FolderStore, world: World) -> Run:
-    """The run that comes after those in a store. Raises StoreError, SettingError."""
+def next_run(config: Config, store: FolderStore, world: World, *, later: bool = False) -> Run:
+    """The run that comes after those in a store; `later`: see history.read(). Raises StoreError, SettingError."""
     book = RobotsBook(robots_policy(config))
-    past = history.read(store, book, retry_failed=config.retry_failed)
+    past = history.read(store, book, retry_failed=config.retry_failed, later=later)
     return Run(config, store, past.runs + 1, book, past, world)
 
 

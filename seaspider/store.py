@@ -136,6 +136,10 @@ class FolderStore:
         """A line of a block."""
         return journal.row(self.folder / file, number, line)
 
+    def path(self, file: File) -> Path:
+        """Where a file lies."""
+        return self.folder / file
+
     def last(self, file: File) -> Row | None:
         """The last line of a file, if it has one."""
         return journal.last(self.folder / file)

@@ -2,13 +2,14 @@
 
 import re
 import tempfile
+from array import array
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seaspider import history, journal
+from seaspider import history, journal, pastparts
 from seaspider.core.records import File, to_line
 from seaspider.core.robotsbook import RobotsBook
 from seaspider.errors import StoreError
@@ -103,8 +104,7 @@ def test_the_form_tells_what_the_rows_tell(pages, intents, links, retry_failed):
         for file, rows in ((File.PAGES, pages), (File.INTENTS, intents), (File.LINKS, links)):
             write(folder, file, *(to_line({key: row[key] for key in row if key != "v"}) for row in rows))
         fast = told(read(folder, retry_failed))
-        for form in ("FINAL_PAGE", "INTENT", "LINK_LEFT"):
-            patch.setattr(history, form, NO_FORM)
+        patch.setattr(pastparts, "_FORMS", dict.fromkeys(pastparts._FORMS, NO_FORM))
         patch.setattr(journal, "_READ_BYTES", 100)
         assert told(read(folder, retry_failed)) == fast
 
@@ -121,6 +121,6 @@ def test_visits_that_are_ended():
     assert [ended.depth(1, visit) for visit in range(5)] == [None, 2, None, 5, None]
     assert [ended.depth(2, visit) for visit in (10**15, -1, 1)] == [1, 4, None]
     assert ended.depth(3, 1) is None
-    assert ended.all_of([(b"1", b"3"), (b"1", b"1")])
-    assert not ended.all_of([(b"1", b"3"), (b"1", b"2")])
-    assert not ended.all_of([(b"1", b"3"), (b"2", b"3")])
+    assert ended.all_of(1, array("Q", [3, 1]))
+    assert not ended.all_of(1, array("Q", [3, 2]))
+    assert not ended.all_of(2, array("Q", [3]))

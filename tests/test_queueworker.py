@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seaspider import queueworker
+from seaspider import queueworker, readahead
 from seaspider.core.plainurls import Origins
 from seaspider.core.queue import QueueError
 from seaspider.queuefile import QueueFile
@@ -30,7 +30,7 @@ FAULTS = {
 
 @pytest.fixture(autouse=True)
 def it_pays(monkeypatch):
-    monkeypatch.setattr(queueworker, "PAYS_FROM_BYTES", 0)
+    monkeypatch.setattr(readahead, "PAYS_FROM_BYTES", 0)
 
 
 def read(path, by, part=False):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from seaspider.core.records import Ending, Outcome, Reason
+from seaspider.core.records import Ending
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.core.urls import normalise
 from seaspider.core.visits import Decision, Hop
@@ -169,12 +169,7 @@ def settle(request: Attempt, row: Row) -> None:
 
 def _ending(row: Row) -> Ending:
     not_before = row.optional("not_before", str)
-    until_ms = None if not_before is None else _ms(row, not_before)
-    try:
-        reason = row.optional("reason", str)
-        return Ending(Outcome(row.get("outcome", str)), None if reason is None else Reason(reason), until_ms)
-    except ValueError as error:
-        raise row.error(str(error)) from error
+    return row.ending(None if not_before is None else _ms(row, not_before))
 
 
 def _hop(page: Row, record: Any) -> Hop:

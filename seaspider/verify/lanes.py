@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.robotsentry import RobotsEntry, RobotsRowError
 from seaspider.journal import Row
 from seaspider.verify.facts import PageLine, RobotsLine
@@ -65,7 +64,7 @@ def page_lines(rows: Iterator[Row]) -> Iterator[PageLine]:
             url=url,
             key=key_of(url),
             line=row.optional("line", int),
-            ending=_ending(row),
+            ending=row.ending(),
             attempts=row.get("attempts", int),
             not_before_ms=None if row.optional("not_before", str) is None else row.milliseconds("not_before"),
             started_ms=row.milliseconds("started_at"),
@@ -79,11 +78,3 @@ def _hops(row: Row) -> Iterator[Row]:
         if not isinstance(hop, dict):
             raise row.error(f"'chain' has {hop!r} in it, not an object")
         yield Row(row.place, hop)
-
-
-def _ending(row: Row) -> Ending:
-    reason = row.optional("reason", str)
-    try:
-        return Ending(Outcome(row.get("outcome", str)), None if reason is None else Reason(reason))
-    except ValueError as error:
-        raise row.error(str(error)) from error

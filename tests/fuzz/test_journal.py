@@ -193,6 +193,9 @@ class Lines:
     def row(self, file: File, number: int, line: bytes) -> Row:
         return Row(f"{file}:{number}", self.files[file][number - 1])
 
+    def path(self, file: File) -> None:
+        return None
+
     def last(self, file: File) -> Row | None:
         records = self.files[file]
         return Row(f"{file}, last line", records[-1]) if records else None

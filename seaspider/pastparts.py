@@ -1,0 +1,148 @@
+"""A journal file in parts: lines of one form that follow each other, in columns, and each other line as it is.
+
+A long file may be taken apart by another process (seaspider.readahead) that is ahead of this one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Final, Protocol
+
+from seaspider import journal, readahead
+from seaspider.core.records import File, Outcome
+from seaspider.errors import StoreError
+from seaspider.journal import Row
+from seaspider.pastlines import FINAL_PAGE, INTENT, LINK_LEFT, Found, lines_of, spans
+
+_FORMS: Final = {File.PAGES: FINAL_PAGE, File.LINKS: LINK_LEFT, File.INTENTS: INTENT}
+_FAILED: Final = Outcome.FAILED.encode()
+_RUN: Final = itemgetter(0)
+
+
+class Journal(Protocol):
+    """A store's journal files, to be read."""
+
+    def read(self, file: File) -> Iterator[Row]:
+        """The lines of a file, from the first."""
+
+    def blocks(self, file: File) -> Iterator[bytes]:
+        """The lines of a file by the block, each without its last line feed."""
+
+    def row(self, file: File, number: int, line: bytes) -> Row:
+        """A line of a block."""
+
+    def last(self, file: File) -> Row | None:
+        """The last line of a file, if it has one."""
+
+    def path(self, file: File) -> Path | None:
+        """Where a file lies, if it lies in a folder."""
+
+
+@dataclass(slots=True)
+class Formed:
+    """So many lines of one run, known by their form. What a file's lines do not tell is empty."""
+
+    run: int
+    count: int
+    visits: array[int] = field(default_factory=lambda: array("Q"))
+    urls: list[bytes] = field(default_factory=list)
+    depths: array[int] = field(default_factory=lambda: array("Q"))
+    failed: bytes = b""
+    """Of each page record whether it says that it failed."""
+
+
+def parts(block: bytes, file: File) -> list[Formed | bytes]:
+    """The lines of a block, which has no line feed at its end."""
+    found = lines_of(block, _FORMS[file])
+    lines: list[bytes] = []
+    items: list[Formed | bytes] = []
+    for start, end in spans(found):
+        if start < end:
+            items += _formed(found[start:end], file)
+        else:
+            lines = lines or block.split(b"\n")
+            items.append(lines[start])
+    return items
+
+
+def _formed(found: list[Found], file: File) -> Iterator[Formed]:
+    for run, group in groupby(found, _RUN):
+        lines = list(group)
+        part = Formed(int(run), len(lines))
+        if file is not File.LINKS:
+            part.visits = array("Q", [int(line[1]) for line in lines])
+            part.urls = [line[2] for line in lines]
+        if file is File.PAGES:
+            part.depths = array("Q", [int(line[3]) for line in lines])
+            part.failed = bytes([line[4].startswith(_FAILED) for line in lines])
+        yield part
+
+
+class Ahead:
+    """A file that another process takes apart from now on. The URLs of intents stay where they were read."""
+
+    def __init__(self, path: Path, file: File) -> None:
+        self._path = path
+        self._reader = readahead.Reader(__name__, str(path), file)
+
+    def parts(self) -> Iterator[list[Formed | bytes]]:
+        """Those of each block. Raises StoreError."""
+        try:
+            for items in self._reader.sent():
+                if isinstance(items, str):
+                    raise StoreError(items)
+                yield items
+        except readahead.EndedEarly:
+            raise StoreError(f"{self._path}: the process that reads it ended early") from None
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._reader.close()
+
+
+def ahead_of(store: Journal, file: File) -> Ahead | None:
+    """Has a file of the store read ahead, if that pays."""
+    path = store.path(file)
+    try:
+        return Ahead(path, file) if path is not None and readahead.pays(path.stat().st_size) else None
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def reading_ahead(store: Journal, file: File) -> Iterator[Ahead | None]:
+    """As ahead_of(); the process is gone after it."""
+    ahead = ahead_of(store, file)
+    try:
+        yield ahead
+    finally:
+        if ahead is not None:
+            ahead.close()
+
+
+def parts_of(store: Journal, file: File, ahead: Ahead | None) -> Iterator[list[Formed | bytes]]:
+    """The parts of each block of a file."""
+    return ahead.parts() if ahead else (parts(block, file) for block in store.blocks(file))
+
+
+def main(path: str, file: str) -> None:
+    """The process."""
+    readahead.send(_sent(Path(path), File(file)))
+
+
+def _sent(path: Path, file: File) -> Iterator[list[Formed | bytes] | str]:
+    try:
+        for block in journal.blocks(path):
+            items = parts(block, file)
+            for item in items:
+                if isinstance(item, Formed) and file is File.INTENTS:
+                    item.urls = []
+            yield items
+    except StoreError as error:
+        yield str(error)
