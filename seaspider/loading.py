@@ -129,21 +129,25 @@ class Loading:
         """Of the URLs known before, by their index in the block: the rows of those that are not visited, with their
         lines, and the numbers of those that are."""
         rows: list[tuple[int, bytes]] = []
-        duplicates = counts.duplicate
+        duplicates = 0
         again: dict[int, int] = {}
-        run, first_lines, marks, is_done = self._run, self._urls.lines, self._urls.marks, int(Mark.DONE)
+        run, lines, urls = self._run, block.lines, block.urls
+        first_lines, marks, is_done = self._urls.lines, self._urls.marks, int(Mark.DONE)
+        # Of all URLs that are known here, in most resumed runs.
+        done = done_line if _has_escapes(urls) else _DONE.__mod__
         for index, number in known:
-            line, first = block.lines[index], first_lines[number]
+            line, first = lines[index], first_lines[number]
             if first:
-                counts.duplicate += 1
-                rows.append((line, duplicate_line(run, line, block.urls[index], first)))
+                duplicates += 1
+                rows.append((line, duplicate_line(run, line, urls[index], first)))
                 continue
             first_lines[number] = line
             if marks[number] & is_done:
-                rows.append((line, done_line(run, line, block.urls[index])))
+                rows.append((line, done((run, line, urls[index]))))
             else:
                 again[index] = number
-        counts.done += len(rows) - (counts.duplicate - duplicates)
+        counts.duplicate += duplicates
+        counts.done += len(rows) - duplicates
         return rows, again
 
     def _queue(self, origins: list[int], is_new: list[bool], new: range, again: dict[int, int]) -> None:
@@ -160,16 +164,23 @@ class Loading:
 
 def duplicate_line(run: int, line: int, url: bytes, first: int) -> bytes:
     """The line of skipped.jsonl for a URL that another line named first."""
-    if b'"' in url or b"\\" in url:
+    if _has_escapes([url]):
         return to_line(skipped_record(run, Skipped(line, Fate.DUPLICATE, url=url.decode(), of=first)))
     return _DUPLICATE % (run, line, url, first)
 
 
-def done_line(run: int, line: int, url: bytes) -> bytes:
-    """The line of skipped.jsonl for a URL that an earlier run ended."""
-    if b'"' in url or b"\\" in url:
+def done_line(told: tuple[int, int, bytes]) -> bytes:
+    """The line of skipped.jsonl for a URL that an earlier run ended: run, line and URL."""
+    run, line, url = told
+    if _has_escapes([url]):
         return to_line(skipped_record(run, Skipped(line, Fate.DONE, url=url.decode())))
-    return _DONE % (run, line, url)
+    return _DONE % told
+
+
+def _has_escapes(urls: list[bytes]) -> bool:
+    """Whether a character is in them that JSON escapes."""
+    text = b"".join(urls)
+    return b'"' in text or b"\\" in text
 
 
 def skipped_record(run: int, line: Skipped) -> dict[str, object]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterable
+from itertools import compress
 from typing import Final
 
 # Else numpy starts threads for linear algebra, which spin for a while and get nothing to do.
@@ -42,12 +43,16 @@ def grown(table: array[int], size: int) -> array[int]:
 
 
 def add(
-    table: array[int], keys: Iterable[int], count: int, first: int, is_it: Callable[[int, int], bool]
+    table: array[int],
+    keys: Iterable[int],
+    count: int,
+    first: int,
+    are_they: Callable[[list[int], list[int]], Iterable[bool]],
 ) -> dict[int, int]:
     """Gives the next numbers, from `first`, to those of `count` things that have none, in order.
 
-    Returns the others: index and number. `is_it(index, number)`: whether a thing is one that has a number; here a
-    number from `first` on is the index of another thing + `first`.
+    Returns the others: index and number. `are_they(indices, numbers)`: whether each thing is one that has a number;
+    here a number from `first` on is the index of another thing + `first`.
     """
     slots = np.frombuffer(table, np.uint64)
     key = np.fromiter(keys, np.uint64, count)
@@ -59,11 +64,11 @@ def add(
     while len(left):
         found = _taken(slots, at, mine, left)
         stays = found == mine[left]
-        for place in np.flatnonzero(~stays & (found >> _KEY_BITS == key[left])).tolist():
-            index, number = int(left[place]), int(found[place] & _NUMBER) - 1
-            if is_it(index, number):
-                known[index] = number
-                stays[place] = True
+        alike = np.flatnonzero(~stays & (found >> _KEY_BITS == key[left]))
+        indices, numbers = left[alike].tolist(), ((found[alike] & _NUMBER) - np.uint64(1)).tolist()
+        same = list(are_they(indices, numbers))
+        known.update(zip(compress(indices, same), compress(numbers, same), strict=True))
+        stays[alike[np.array(same, bool)]] = True
         left = left[~stays]
         at[left] = (at[left] + 1) & (len(slots) - 1)
     if known:

@@ -97,10 +97,10 @@ class Ended:
             self._far[run, visit] = depth
 
     def add_all(self, run: int, visits: array[int], depths: array[int]) -> None:
-        """Adds visits of one run."""
+        """Adds visits of one run; no depths: they are all 0."""
         found = self._depths.get(run, array("I"))
-        if any(depths) or max(visits) >= len(found):
-            for visit, depth in zip(visits, depths, strict=True):
+        if depths or max(visits) >= len(found):
+            for visit, depth in zip(visits, depths or bytes(len(visits)), strict=True):
                 self.add(run, visit, depth)
             return
         for visit in visits:

@@ -53,6 +53,7 @@ class Formed:
     visits: array[int] = field(default_factory=lambda: array("Q"))
     urls: list[bytes] = field(default_factory=list)
     depths: array[int] = field(default_factory=lambda: array("Q"))
+    """None: all 0."""
     failed: bytes = b""
     """Of each page record whether it says that it failed."""
 
@@ -73,14 +74,15 @@ def parts(block: bytes, file: File) -> list[Formed | bytes]:
 
 def _formed(found: list[Found], file: File) -> Iterator[Formed]:
     for run, group in groupby(found, _RUN):
-        lines = list(group)
-        part = Formed(int(run), len(lines))
+        columns = list(zip(*group, strict=True))
+        part = Formed(int(run), len(columns[0]))
         if file is not File.LINKS:
-            part.visits = array("Q", [int(line[1]) for line in lines])
-            part.urls = [line[2] for line in lines]
+            part.visits, part.urls = array("Q", map(int, columns[1])), list(columns[2])
         if file is File.PAGES:
-            part.depths = array("Q", [int(line[3]) for line in lines])
-            part.failed = bytes([line[4].startswith(_FAILED) for line in lines])
+            if any(depth != b"0" for depth in set(columns[3])):
+                part.depths = array("Q", map(int, columns[3]))
+            is_failed = {ending: ending.startswith(_FAILED) for ending in set(columns[4])}
+            part.failed = bytes(map(is_failed.__getitem__, columns[4]))
         yield part
 
 

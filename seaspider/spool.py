@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import weakref
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, compress
 from mmap import ACCESS_READ, mmap
+from operator import eq
 from tempfile import TemporaryFile
 from types import ModuleType
 from typing import Final
@@ -74,11 +75,14 @@ class Spool:
     def _add_many(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
         first = len(self)
 
-        def is_it(index: int, number: int) -> bool:
-            return texts[index] == (self.text(number) if number < first else texts[number - first])
+        text = self.text
+
+        def are_they(indices: list[int], numbers: list[int]) -> Iterator[bool]:
+            theirs = [text(number) if number < first else texts[number - first] for number in numbers]
+            return map(eq, map(texts.__getitem__, indices), theirs)
 
         keys = map(_KEY.__and__, map(self._digest, texts))
-        known = _many().add(self._slots, keys, len(texts), first, is_it)
+        known = _many().add(self._slots, keys, len(texts), first, are_they)
         is_new = [True] * len(texts)
         for index in known:
             is_new[index] = False

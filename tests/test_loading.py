@@ -76,4 +76,4 @@ def test_rows_are_as_records_are(url):
     assert duplicate_line(2, 5, url.encode(), 1) == to_line(
         skipped_record(2, Skipped(5, Fate.DUPLICATE, url=url, of=1))
     )
-    assert done_line(2, 5, url.encode()) == to_line(skipped_record(2, Skipped(5, Fate.DONE, url=url)))
+    assert done_line((2, 5, url.encode())) == to_line(skipped_record(2, Skipped(5, Fate.DONE, url=url)))
