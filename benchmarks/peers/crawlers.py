@@ -65,7 +65,7 @@ def _seaspider(order: str, job: Job) -> list[str]:
     return [*scrapy, *_switches("-a", arguments), *_switches("-s", settings)]
 
 
-def _scrapy(job: Job, *, links: bool = False, bodies: bool = False) -> list[str]:
+def _scrapy(job: Job, *, links: bool = False, bodies: bool = False, durable: bool = False) -> list[str]:
     """One request at a time, as polite as its settings make it."""
     arguments: dict[str, object] = {"queue": job.queue}
     if links:
@@ -73,6 +73,8 @@ def _scrapy(job: Job, *, links: bool = False, bodies: bool = False) -> list[str]
     if bodies:
         arguments["bodies"] = job.folder / "bodies"
         (job.folder / "bodies").mkdir()
+    if durable:
+        arguments["durable"] = job.folder / "pages.jsonl"
     if job.workload.names:
         arguments["names"] = job.folder / "names.json"
         (job.folder / "names.json").write_text(json.dumps(job.workload.names), "utf-8")
@@ -85,7 +87,8 @@ def _scrapy(job: Job, *, links: bool = False, bodies: bool = False) -> list[str]
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": LOG_LEVEL,
     }
-    run = [sys.executable, "-m", "scrapy", "runspider", str(SPIDER), "-o", str(job.folder / "pages.jsonl")]
+    feed = [] if durable else ["-o", str(job.folder / "pages.jsonl")]
+    run = [sys.executable, "-m", "scrapy", "runspider", str(SPIDER), *feed]
     return [*run, *_switches("-a", arguments), *_switches("-s", settings)]
 
 
@@ -104,11 +107,12 @@ OURS = tuple(
 SCRAPY = Crawler("scrapy", _scrapy)
 SCRAPY_LINKS = Crawler("scrapy/links", partial(_scrapy, links=True))
 SCRAPY_SAME = Crawler("scrapy/same-output", partial(_scrapy, links=True, bodies=True))
+SCRAPY_DURABLE = Crawler("scrapy/same-durable", partial(_scrapy, links=True, bodies=True, durable=True))
 AIOHTTP = Crawler("aiohttp", partial(_loop, "aiohttploop"), needs="aiohttp")
 PYCURL = Crawler("pycurl", partial(_loop, "pycurlloop"), needs="pycurl")
 SORT = Crawler("sort", _sort, {"LC_ALL": "C"})
 
-FLOORS = (SCRAPY, SCRAPY_SAME, AIOHTTP, PYCURL)
+FLOORS = (SCRAPY, SCRAPY_SAME, SCRAPY_DURABLE, AIOHTTP, PYCURL)
 BESIDE: Mapping[str, tuple[Crawler, ...]] = {
     "W0": FLOORS,
     "W1": FLOORS,

@@ -1,13 +1,15 @@
 """The list spider of stock Scrapy, which can also do what Seaspider does with a page: store its body, take its links.
 
-`bodies`: a folder for them, named by their sha256. `links`: any text, to take them. `names`: a JSON file of host names
-and addresses, which Scrapy's DNS cache has from the start.
+`bodies`: a folder for them, named by their sha256. `links`: any text, to take them. `durable`: a file for the lines; a
+body and a line are on the disk before the next request, and there is no feed. `names`: a JSON file of host names and
+addresses, which Scrapy's DNS cache has from the start.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ class PeerSpider(ListSpider):
     name = "peer"
     bodies: str | None = None
     links: str | None = None
+    durable: str | None = None
     names: str | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -37,5 +40,21 @@ class PeerSpider(ListSpider):
             item["links"] = [link.url for link in self.extractor.extract_links(response)]
         if self.bodies:
             item["sha256"] = hashlib.sha256(response.body).hexdigest()
-            Path(self.bodies, item["sha256"]).write_bytes(response.body)
-        yield item
+            path = Path(self.bodies, item["sha256"])
+            if self.durable:
+                _written(path.with_suffix(".part"), response.body)
+                path.with_suffix(".part").rename(path)
+            else:
+                path.write_bytes(response.body)
+        if self.durable:
+            _written(Path(self.durable), json.dumps(item).encode() + b"\n")
+        else:
+            yield item
+
+
+def _written(path: Path, data: bytes) -> None:
+    """Appends, and waits until it is on the disk."""
+    with path.open("ab") as file:
+        file.write(data)
+        file.flush()
+        os.fdatasync(file.fileno())
