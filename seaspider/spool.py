@@ -21,6 +21,7 @@ from typing import Final
 
 _BLOCK_BYTES: Final = 1 << 20
 _FIRST_SLOTS: Final = 1 << 17
+_LARGE: Final = 1 << 20
 # From how many texts on, and how many at a time, they are added with numpy, whose import takes as long as 50,000 do.
 _MANY: Final = 50_000
 _AT_ONCE: Final = 256
@@ -129,10 +130,11 @@ class Spool:
         self._late.clear()
 
     def _make_room(self, more: int) -> None:
-        """Keeps the table at most 5/8 full: four times the slots, so that each number moves once or twice in all."""
+        """Keeps the table at most 5/8 full. A small one gets four times the slots, so that its numbers seldom move; a
+        large one twice, so that it is not much too large."""
         size = len(self._slots)
         while 8 * (len(self) + more) > 5 * size:
-            size *= 4
+            size *= 4 if size < _LARGE else 2
         if size > len(self._slots):
             self._slots = _many().grown(self._slots, size)
 
