@@ -14,6 +14,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -154,22 +155,42 @@ def read(path: Path) -> Iterator[Row]:
         raise StoreError(f"{path}: {error.strerror}") from error
 
 
-def blocks(path: Path) -> Iterator[bytes]:
-    """The lines of a journal file by the block, as read() has them, each block without its last line feed."""
-    tail = b""
+def blocks(path: Path, first: int = 0, step: int = 1) -> Iterator[bytes]:
+    """The lines of a journal file by the block, as read() has them.
+
+    A block has the lines that begin in so many bytes, so there are empty ones where lines are long. From block `first`
+    on each `step`th.
+    """
     try:
         with opened(path) as file:
-            while block := file.read(_READ_BYTES):
-                whole, line_feed, rest = block.rpartition(b"\n")
-                if line_feed:
-                    yield tail + whole
-                    tail = rest
-                else:
-                    tail += rest
+            for start in count(first * _READ_BYTES, step * _READ_BYTES):
+                block = _block(file.fileno(), start)
+                if block is None:
+                    return
+                yield block
     except FileNotFoundError:
         return
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
+
+
+def _block(descriptor: int, start: int) -> bytes | None:
+    """The whole lines that begin in _READ_BYTES from `start`; None behind the end of the file."""
+    before = start > 0
+    block = os.pread(descriptor, _READ_BYTES + before, start - before)
+    if len(block) <= before:
+        return None
+    if before:
+        # The line that the bytes before belong to is theirs.
+        block = block[block.find(b"\n") + 1 :] if b"\n" in block else b""
+    at, size = start + _READ_BYTES, _BLOCK_BYTES
+    while block and not block.endswith(b"\n"):
+        more = os.pread(descriptor, size, at)
+        if not more:
+            return block[: block.rfind(b"\n") + 1]
+        block += more[: more.find(b"\n") + 1] if b"\n" in more else more
+        at, size = at + len(more), 2 * size
+    return block
 
 
 def row(path: Path, number: int, line: bytes) -> Row:

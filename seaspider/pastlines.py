@@ -58,9 +58,11 @@ LINK_LEFT: Final = re.compile(
 
 
 def lines_of(block: bytes, form: re.Pattern[bytes]) -> list[Found]:
-    """What is found in the lines of a block, which has no line feed at its end."""
+    """What is found in the lines of a block."""
     ours = block.isascii() and b"\0" not in block
-    return (form if ours else OTHER).findall(block)
+    found = (form if ours else OTHER).findall(block)
+    found.pop()  # behind the last line feed is one more, which is empty
+    return found
 
 
 def spans(found: list[Found]) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import cycle, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, Protocol
@@ -23,6 +23,7 @@ from seaspider.pastlines import FINAL_PAGE, INTENT, LINK_LEFT, Found, lines_of, 
 _FORMS: Final = {File.PAGES: FINAL_PAGE, File.LINKS: LINK_LEFT, File.INTENTS: INTENT}
 _FAILED: Final = Outcome.FAILED.encode()
 _RUN: Final = itemgetter(0)
+_AT_ONCE: Final = 2
 
 
 class Journal(Protocol):
@@ -32,7 +33,7 @@ class Journal(Protocol):
         """The lines of a file, from the first."""
 
     def blocks(self, file: File) -> Iterator[bytes]:
-        """The lines of a file by the block, each without its last line feed."""
+        """The lines of a file by the block."""
 
     def row(self, file: File, number: int, line: bytes) -> Row:
         """A line of a block."""
@@ -59,7 +60,7 @@ class Formed:
 
 
 def parts(block: bytes, file: File) -> list[Formed | bytes]:
-    """The lines of a block, which has no line feed at its end."""
+    """The lines of a block."""
     found = lines_of(block, _FORMS[file])
     lines: list[bytes] = []
     items: list[Formed | bytes] = []
@@ -87,16 +88,20 @@ def _formed(found: list[Found], file: File) -> Iterator[Formed]:
 
 
 class Ahead:
-    """A file that another process takes apart from now on. The URLs of intents stay where they were read."""
+    """A file that other processes take apart from now on, block by block in turns. The URLs of intents stay where they
+    were read."""
 
-    def __init__(self, path: Path, file: File) -> None:
+    def __init__(self, path: Path, file: File, processes: int = 1) -> None:
         self._path = path
-        self._reader = readahead.Reader(__name__, str(path), file)
+        arguments = [(str(path), file, str(number), str(processes)) for number in range(processes)]
+        self._readers = [readahead.Reader(__name__, *each) for each in arguments]
 
     def parts(self) -> Iterator[list[Formed | bytes]]:
         """Those of each block. Raises StoreError."""
+        # The first that has no more blocks is the one whose turn it is after the last block.
+        sources = cycle([reader.sent() for reader in self._readers])
         try:
-            for items in self._reader.sent():
+            while (items := next(next(sources), None)) is not None:
                 if isinstance(items, str):
                     raise StoreError(items)
                 yield items
@@ -104,23 +109,24 @@ class Ahead:
             raise StoreError(f"{self._path}: the process that reads it ended early") from None
 
     def close(self) -> None:
-        """Ends the process."""
-        self._reader.close()
+        """Ends the processes."""
+        for reader in self._readers:
+            reader.close()
 
 
-def ahead_of(store: Journal, file: File) -> Ahead | None:
+def ahead_of(store: Journal, file: File, processes: int = 1) -> Ahead | None:
     """Has a file of the store read ahead, if that pays."""
     path = store.path(file)
     try:
-        return Ahead(path, file) if path is not None and readahead.pays(path.stat().st_size) else None
+        return Ahead(path, file, processes) if path is not None and readahead.pays(path.stat().st_size) else None
     except FileNotFoundError:
         return None
 
 
 @contextmanager
 def reading_ahead(store: Journal, file: File) -> Iterator[Ahead | None]:
-    """As ahead_of(); the process is gone after it."""
-    ahead = ahead_of(store, file)
+    """As ahead_of(), by all means: nothing else can be done meanwhile. The processes are gone after it."""
+    ahead = ahead_of(store, file, processes=_AT_ONCE)
     try:
         yield ahead
     finally:
@@ -133,14 +139,14 @@ def parts_of(store: Journal, file: File, ahead: Ahead | None) -> Iterator[list[F
     return ahead.parts() if ahead else (parts(block, file) for block in store.blocks(file))
 
 
-def main(path: str, file: str) -> None:
-    """The process."""
-    readahead.send(_sent(Path(path), File(file)))
+def main(path: str, file: str, first: str, step: str) -> None:
+    """A process."""
+    readahead.send(_sent(Path(path), File(file), int(first), int(step)))
 
 
-def _sent(path: Path, file: File) -> Iterator[list[Formed | bytes] | str]:
+def _sent(path: Path, file: File, first: int, step: int) -> Iterator[list[Formed | bytes] | str]:
     try:
-        for block in journal.blocks(path):
+        for block in journal.blocks(path, first, step):
             items = parts(block, file)
             for item in items:
                 if isinstance(item, Formed) and file is File.INTENTS:

@@ -26,7 +26,7 @@ class StoreReader(NoStore):
         return journal.read(self.folder / file)
 
     def blocks(self, file: File) -> Iterator[bytes]:
-        """The lines of a file by the block, each without its last line feed."""
+        """The lines of a file by the block."""
         return journal.blocks(self.folder / file)
 
     def row(self, file: File, number: int, line: bytes) -> Row:

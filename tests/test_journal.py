@@ -91,6 +91,23 @@ def test_no_lines(tmp_path, content):
     assert journal.cut_torn_end(path) == 0
 
 
+@pytest.mark.parametrize("size", range(1, 12))
+@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize(
+    "content", [b"", b"a", b"a\n", b"a\nbc\n\ndefgh\ni\nj", b"abcdefghijklmnop\nq\n", b"\n\n\n", b"abcdefghijklmnop"]
+)
+def test_blocks_have_each_whole_line_once_whatever_their_size(tmp_path, monkeypatch, content, step, size):
+    monkeypatch.setattr(journal, "_READ_BYTES", size)
+    monkeypatch.setattr(journal, "_BLOCK_BYTES", 1)
+    (path := tmp_path / "a.jsonl").write_bytes(content)
+    every = list(journal.blocks(path))
+    assert len(every) == -(-len(content) // size)
+    assert b"".join(every) == content[: content.rfind(b"\n") + 1]
+    assert all(block.endswith(b"\n") for block in every if block)
+    for first in range(step):
+        assert list(journal.blocks(path, first, step)) == every[first::step]
+
+
 def test_the_last_line_may_be_long_or_the_only_one(tmp_path):
     path = tmp_path / "a.jsonl"
     for text in ("x" * 200_000, "x"):

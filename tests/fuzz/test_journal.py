@@ -188,7 +188,7 @@ class Lines:
     def blocks(self, file: File) -> Iterator[bytes]:
         # Such a value may be nothing that JSON can hold, so the lines only stand for their records.
         for _ in self.files[file]:
-            yield b"{}"
+            yield b"{}\n"
 
     def row(self, file: File, number: int, line: bytes) -> Row:
         return Row(f"{file}:{number}", self.files[file][number - 1])
