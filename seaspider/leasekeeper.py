@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from seaspider.clock import Clock
-from seaspider.core.leases import LEAST_TTL_NS, TTL_NS, Lease
+from seaspider.core.leases import Lease
 from seaspider.core.times import NS_PER_S
 from seaspider.errors import StoreInUse
 from seaspider.ledger import SLICE_NS, Leases, LedgerAway
@@ -26,14 +26,12 @@ _RENEWED_NS: Final = NS_PER_S
 
 
 @contextmanager
-def kept(leases: Leases, name: str, clock: Clock, ttl_ns: int = TTL_NS) -> Iterator[Lease]:
+def kept(leases: Leases, name: str, clock: Clock, ttl_ns: int) -> Iterator[Lease]:
     """The lease, held inside the block. `leases`: a ledger of its own, or a verb may have to wait for a claim's.
 
     Waits for a ledger that is away, and for a holder that may be dead until its lease has run out; a signal ends that
     if it raises (interrupts.breaking_in). Raises StoreInUse if the holder renews it, so lives.
     """
-    if ttl_ns < LEAST_TTL_NS:
-        raise ValueError(f"a lease of {ttl_ns} ns is lost on a busy machine; at least {LEAST_TTL_NS}")
     lease = _taken(leases, name, clock, ttl_ns)
     over = threading.Event()
     thread = threading.Thread(target=_renew, args=(leases, lease, over), name="lease", daemon=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seaspider.clock import SystemClock
-from seaspider.core.leases import LEAST_TTL_NS, Lease, Taken
+from seaspider.core.leases import Lease, Taken
 from seaspider.errors import ExitCode, SettingError, StoreInUse
 from seaspider.leasekeeper import kept
 from seaspider.ledger import IN_MEMORY
@@ -27,18 +27,11 @@ CLOCK = SystemClock()
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seaspider.leasekeeper.LEAST_TTL_NS", 0)
     monkeypatch.setattr("seaspider.redisserver.TIMEOUT_S", 0.3)
 
 
 def sleep(seconds: float) -> None:
     eventloop.run(CLOCK.sleep(seconds))
-
-
-def test_a_lease_that_would_be_lost_on_a_busy_machine_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    with pytest.raises(ValueError, match="at least 30000000000"), kept(make(), SHARD, CLOCK, LEAST_TTL_NS - 1):
-        pass
 
 
 def test_it_is_renewed_until_the_block_ends_and_then_given_back(make: Make) -> None:

@@ -19,7 +19,8 @@ from tests.crawling import ROOT, command, environment
 
 T = TypeVar("T")
 MOST_S = 300.0
-# A shard whose crawl was killed is free when its lease has run out.
+LEASE_S = 4
+# A shard whose crawl was killed is free when its lease has run out. Nobody else wants one that a busy machine loses.
 
 
 def fleet_command(
@@ -27,7 +28,8 @@ def fleet_command(
 ) -> list[str]:
     """`scrapy fleet` of the queue `folder`/q into `folder`/store, with a ledger of its own."""
     given = ["fleet", str(folder / "q"), "--store", str(folder / "store"), "--no-dashboard", *options]
-    return command(given, names=names, settings={"SEASPIDER_LEDGER": folder / "ledger.sqlite3", **(settings or {})})
+    own = {"SEASPIDER_LEDGER": folder / "ledger.sqlite3", "SEASPIDER_LEASE": LEASE_S}
+    return command(given, names=names, settings={**own, **(settings or {})})
 
 
 def run_fleet(folder: Path, *options: str, **more: Any) -> tuple[int, str, str]:
