@@ -87,6 +87,12 @@ def crawls(pid: int) -> dict[int, int]:
     return {child: parents[child] for child in found if child in parents}
 
 
+def crawl_of(shard: str, pid: int) -> tuple[int, int]:
+    """The crawl of a shard under a fleet, and its worker."""
+    (found,) = [each for each in crawls(pid).items() if _command_line(each[0]).split(b"\0")[-2] == shard.encode()]
+    return found
+
+
 def is_alive(pid: int) -> bool:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
