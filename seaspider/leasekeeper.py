@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 _RENEWALS_IN_TTL: Final = 3
 _RENEWED_NS: Final = NS_PER_S
 """A lease that now runs out so much later than it did before is somebody's who lives."""
+_TRIED_NS: Final = 2 * NS_PER_S
 
 
 @contextmanager
@@ -41,10 +42,7 @@ def kept(leases: Leases, name: str, clock: Clock, ttl_ns: int) -> Iterator[Lease
     finally:
         over.set()
         thread.join()
-        try:
-            leases.release(lease)
-        except LedgerAway as error:
-            logger.warning("The lease of %s is not given back, it runs out: %s", name, error)
+        _give_back(leases, lease, clock)
 
 
 def _taken(leases: Leases, name: str, clock: Clock, ttl_ns: int) -> Lease:
@@ -64,6 +62,22 @@ def _taken(leases: Leases, name: str, clock: Clock, ttl_ns: int) -> Lease:
         if answer.until_ns > first_until_ns + _RENEWED_NS:
             raise StoreInUse(f"{name} is another runner's, which is at work on it")
         pause.wait(min(max(0, answer.until_ns - clock.boot_ns()), SLICE_NS) / NS_PER_S)
+
+
+def _give_back(leases: Leases, lease: Lease, clock: Clock) -> None:
+    """A file may be another process's just now; what is away for longer is not waited for."""
+    pause = threading.Event()
+    until_ns = clock.boot_ns() + _TRIED_NS
+    while True:
+        try:
+            leases.release(lease)
+        except LedgerAway as error:
+            if clock.boot_ns() >= until_ns:
+                logger.warning("The lease of %s is not given back, it runs out: %s", lease.name, error)
+                return
+            pause.wait(SLICE_NS / NS_PER_S)
+        else:
+            return
 
 
 def _renew(leases: Leases, lease: Lease, over: threading.Event) -> None:

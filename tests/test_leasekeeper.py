@@ -1,8 +1,10 @@
 """The lease of a shard, kept by a thread: renewed while its block goes on, waited for if its holder may be dead."""
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,16 @@ def test_that_it_was_taken_over_is_said_once(make: Make, caplog: pytest.LogCaptu
     warned = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert warned == ["The lease of plan/7 is another runner's by now"]
     assert isinstance(make().acquire(SHARD, 60_000 * MS), Taken)
+
+
+def test_it_is_given_back_when_another_process_has_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    one, other = (shared_ledger(str(path), CLOCK) for _ in range(2))
+    with closing(sqlite3.connect(path, check_same_thread=False)) as busy:
+        with kept(one, SHARD, CLOCK, 60_000 * MS):
+            busy.execute("BEGIN IMMEDIATE")
+            threading.Timer(0.4, busy.rollback).start()
+        assert isinstance(other.acquire(SHARD, 600 * MS), Lease)
 
 
 def test_a_ledger_in_memory_keeps_none() -> None:
