@@ -141,8 +141,10 @@ def test_killed_workers_and_a_killed_ledger_change_nothing(  # type: ignore[no-u
         queue(tmp_path / workers, web)
         code, out, log = run_fleet(tmp_path / workers, "--shards", "16", "--workers", workers, **given)
         assert code == 0, out + log
+        check_whole(tmp_path / workers / "store", urls)
         plan = plans.read(tmp_path / workers / "store/plan")
         found.append(digests(tmp_path / workers / "store", [n for n, part in enumerate(plan.parts) if part.lines]))
         assert final_pages(tmp_path / workers / "store") == final_pages(store)
     assert found[0] == found[1]
+    assert len(set(found[0])) >= 3
     assert too_near(web) == []
