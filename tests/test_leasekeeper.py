@@ -27,11 +27,6 @@ SHARD = "plan/7"
 CLOCK = SystemClock()
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seaspider.redisserver.TIMEOUT_S", 0.3)
-
-
 def sleep(seconds: float) -> None:
     eventloop.run(CLOCK.sleep(seconds))
 
