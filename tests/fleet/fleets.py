@@ -24,12 +24,16 @@ LEASE_S = 4
 
 
 def fleet_command(
-    folder: Path, *options: str, names: Mapping[str, str] | None = None, settings: Mapping[str, object] | None = None
+    folder: Path,
+    *options: str,
+    names: Mapping[str, str] | None = None,
+    settings: Mapping[str, object] | None = None,
+    sabotage: str = "",
 ) -> list[str]:
     """`scrapy fleet` of the queue `folder`/q into `folder`/store, with a ledger of its own."""
     given = ["fleet", str(folder / "q"), "--store", str(folder / "store"), "--no-dashboard", *options]
     own = {"SEASPIDER_LEDGER": folder / "ledger.sqlite3", "SEASPIDER_LEASE": LEASE_S}
-    return command(given, names=names, settings={**own, **(settings or {})})
+    return command(given, names=names, settings={**own, **(settings or {})}, sabotage=sabotage)
 
 
 def run_fleet(folder: Path, *options: str, **more: Any) -> tuple[int, str, str]:

@@ -76,7 +76,9 @@ def test_a_fleet_on_a_cluster_that_is_up(tmp_path: Path, web: LoopbackWeb, serve
 
 def test_a_scheduler_that_is_lost(tmp_path: Path, web: LoopbackWeb, server: RedisProcess) -> None:
     queue(tmp_path, web)
-    given = {"names": NAMES, "settings": {**SETTINGS, "SEASPIDER_LEDGER": server.url}}
+    # Dask looks for it for so long before it says so.
+    soon = "import seaspider.fleet.cluster; seaspider.fleet.cluster.CONNECT_S = 5"
+    given = {"names": NAMES, "settings": {**SETTINGS, "SEASPIDER_LEDGER": server.url}, "sabotage": soon}
     with (
         dask(tmp_path, 2) as (address, (scheduler, *_)),
         running(tmp_path, "--shards", "4", "--scheduler", address, **given) as fleet,
