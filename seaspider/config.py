@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 from seaspider import __version__
 from seaspider.core import redisurl
 from seaspider.core.addresses import Network, parse_networks
+from seaspider.core.leases import TOO_BRIEF_S
 from seaspider.core.links import FollowMode
 from seaspider.core.orders import OrderName
 from seaspider.core.robotsagents import is_product_token
@@ -52,6 +53,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "SEASPIDER_GATE_MAX_PER_HOST": 0,
     "SEASPIDER_GATE_MIN_BREADTH": 0,
     "SEASPIDER_LEDGER": None,
+    "SEASPIDER_LEASE": 60.0,
     "SEASPIDER_ALLOWED_NETWORKS": [],
     "SEASPIDER_RESOLVE": {},
 }
@@ -95,6 +97,8 @@ class Config:
     """`-a retry=failed`: URLs that failed are taken up again."""
     expected_answer_s: float = DEFAULTS["SEASPIDER_EXPECTED_ANSWER"]
     """How long an answer is taken to last, where the order needs it."""
+    lease_s: float = DEFAULTS["SEASPIDER_LEASE"]
+    """How long a dead runner's shard is nobody else's."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -134,6 +138,7 @@ class Config:
             max_redirects=read.count("REDIRECT_MAX_TIMES"),
             dns_timeout_s=read.seconds("DNS_TIMEOUT", above=0),
             expected_answer_s=read.seconds("SEASPIDER_EXPECTED_ANSWER"),
+            lease_s=read.seconds("SEASPIDER_LEASE", above=TOO_BRIEF_S),
         )
 
     @classmethod

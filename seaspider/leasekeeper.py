@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from seaspider.clock import Clock
-from seaspider.core.leases import LEAST_TTL_NS, TTL_NS, Lease
+from seaspider.core.leases import Lease
 from seaspider.core.times import NS_PER_S
 from seaspider.errors import StoreInUse
 from seaspider.ledger import SLICE_NS, Leases, LedgerAway
@@ -23,17 +23,16 @@ logger = logging.getLogger(__name__)
 _RENEWALS_IN_TTL: Final = 3
 _RENEWED_NS: Final = NS_PER_S
 """A lease that now runs out so much later than it did before is somebody's who lives."""
+_TRIED_NS: Final = 2 * NS_PER_S
 
 
 @contextmanager
-def kept(leases: Leases, name: str, clock: Clock, ttl_ns: int = TTL_NS) -> Iterator[Lease]:
+def kept(leases: Leases, name: str, clock: Clock, ttl_ns: int) -> Iterator[Lease]:
     """The lease, held inside the block. `leases`: a ledger of its own, or a verb may have to wait for a claim's.
 
     Waits for a ledger that is away, and for a holder that may be dead until its lease has run out; a signal ends that
     if it raises (interrupts.breaking_in). Raises StoreInUse if the holder renews it, so lives.
     """
-    if ttl_ns < LEAST_TTL_NS:
-        raise ValueError(f"a lease of {ttl_ns} ns is lost on a busy machine; at least {LEAST_TTL_NS}")
     lease = _taken(leases, name, clock, ttl_ns)
     over = threading.Event()
     thread = threading.Thread(target=_renew, args=(leases, lease, over), name="lease", daemon=True)
@@ -43,10 +42,7 @@ def kept(leases: Leases, name: str, clock: Clock, ttl_ns: int = TTL_NS) -> Itera
     finally:
         over.set()
         thread.join()
-        try:
-            leases.release(lease)
-        except LedgerAway as error:
-            logger.warning("The lease of %s is not given back, it runs out: %s", name, error)
+        _give_back(leases, lease, clock)
 
 
 def _taken(leases: Leases, name: str, clock: Clock, ttl_ns: int) -> Lease:
@@ -66,6 +62,22 @@ def _taken(leases: Leases, name: str, clock: Clock, ttl_ns: int) -> Lease:
         if answer.until_ns > first_until_ns + _RENEWED_NS:
             raise StoreInUse(f"{name} is another runner's, which is at work on it")
         pause.wait(min(max(0, answer.until_ns - clock.boot_ns()), SLICE_NS) / NS_PER_S)
+
+
+def _give_back(leases: Leases, lease: Lease, clock: Clock) -> None:
+    """A file may be another process's just now; what is away for longer is not waited for."""
+    pause = threading.Event()
+    until_ns = clock.boot_ns() + _TRIED_NS
+    while True:
+        try:
+            leases.release(lease)
+        except LedgerAway as error:
+            if clock.boot_ns() >= until_ns:
+                logger.warning("The lease of %s is not given back, it runs out: %s", lease.name, error)
+                return
+            pause.wait(SLICE_NS / NS_PER_S)
+        else:
+            return
 
 
 def _renew(leases: Leases, lease: Lease, over: threading.Event) -> None:

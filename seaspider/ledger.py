@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from seaspider.clock import Clock
+from seaspider.core.calltimes import CallTimes
 from seaspider.core.leases import Lease, Taken
 from seaspider.core.politeness import Claimed, ClaimTable, Lost, Settled, Token
 from seaspider.core.times import NS_PER_S
@@ -50,6 +51,8 @@ class Ledger(Protocol):
     """Claims and settles of one process. All times and durations are ns of CLOCK_BOOTTIME."""
 
     waiting: Waiting | None
+    times: CallTimes
+    """Of the calls to what is outside this process; none for a ledger within it."""
 
     async def claim(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed:
         """Wait until all keys (key -> pause in force) are free, and take them for at most `hold_ns`.
@@ -91,6 +94,7 @@ class WaitingLedger(ABC):
         self._clock = clock
         self._stopped = stopped
         self.waiting: Waiting | None = None
+        self.times = CallTimes()
         self._queue: list[Mapping[str, int]] = []
         self._closed = False
 

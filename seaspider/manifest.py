@@ -60,6 +60,9 @@ def end(run: Run, reason: str, stats: StatsCollector) -> None:
     counts = run.counts()
     for name, value in _flat({**counts, "verdict": run.verdict().to_record()}):
         stats.set_value(f"seaspider/{name}", value)
+    if run.ledger.times.calls:
+        for name, value in _flat(run.ledger.times.to_record()):
+            stats.set_value(f"seaspider/ledger/{name}", value)
     try:
         run.store.write(
             File.MANIFEST,

@@ -240,7 +240,7 @@ def with_queue(
     if shard is None:
         return _loaded(asked, config, clock, lease)
     # Before anything of the store is read: another may still be at work in it, on another machine.
-    held = Held(shard, config.ledger, clock)
+    held = Held(shard, config, clock)
     try:
         run = _loaded(asked, config, clock, held.lease, part=True)
     except BaseException:

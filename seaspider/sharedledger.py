@@ -74,7 +74,7 @@ class SharedLedger(WaitingLedger):
 
     async def _attempt(self, pauses_ns: Mapping[str, int], hold_ns: int) -> Claimed | int:
         try:
-            return await self._done(self._claim_once, pauses_ns, hold_ns)
+            return await self._timed(self._claim_once, pauses_ns, hold_ns)
         except self.troubles as error:
             self._trouble(error)
             return self._clock.boot_ns() + SLICE_NS
@@ -86,7 +86,7 @@ class SharedLedger(WaitingLedger):
         while not (stopped or self._closed):
             stopped = self._stopped()
             try:
-                return await self._done(self._settle_once, token, pauses_ns)
+                return await self._timed(self._settle_once, token, pauses_ns)
             except self.troubles as error:
                 self._trouble(error)
             await self._clock.sleep(SLICE_NS / NS_PER_S)
@@ -118,6 +118,14 @@ class SharedLedger(WaitingLedger):
             raise LedgerAway(str(error)) from error
 
     # --- around them ---
+
+    async def _timed(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """What the crawl waits for: also for a turn of the thread, and for an answer that never comes."""
+        began_ns = self._clock.boot_ns()
+        try:
+            return await self._done(work, *args, **kwargs)
+        finally:
+            self.times.took(self._clock.boot_ns() - began_ns)
 
     async def _done(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         if self._thread is None:

@@ -50,6 +50,7 @@ def test_defaults():
         "dns_timeout_s": 10.0,
         "retry_failed": False,
         "expected_answer_s": 0.3,
+        "lease_s": 60.0,
     }
 
 
@@ -123,6 +124,7 @@ READ = [
     ("SEASPIDER_HOST_BUDGET", 3, "host_budget", 3),
     ("SEASPIDER_LEDGER", "pauses.sqlite3", "ledger", "pauses.sqlite3"),
     ("SEASPIDER_LEDGER", ":memory:", "ledger", ":memory:"),
+    ("SEASPIDER_LEASE", "3.5", "lease_s", 3.5),
     ("SEASPIDER_ALLOWED_NETWORKS", "127.0.0.0/8, ::1", "allowed_networks", (LOOPBACK, ip_network("::1"))),
     ("SEASPIDER_ALLOWED_NETWORKS", ["127.0.0.0/8"], "allowed_networks", (LOOPBACK,)),
     ("SEASPIDER_ALLOWED_NETWORKS", "", "allowed_networks", ()),
@@ -152,7 +154,7 @@ def test_the_contact_is_in_the_user_agent_unless_that_is_set():
 NOT_SECONDS = ["", "soon", "-1", "nan", "inf", "1e300", True, [2], 10**400]
 NOT_COUNTS = ["", "many", "-1", "1.5", "1_0", "٣", True, 2.0, "9" * 19]
 SECONDS = ["INTERVAL", "IP_INTERVAL", "CRAWL_DELAY_CAP", "ROBOTS_TTL", "ROBOTS_RETRY"]
-SECONDS += ["BACKOFF_BASE", "BACKOFF_CAP", "BLOCK"]
+SECONDS += ["BACKOFF_BASE", "BACKOFF_CAP", "BLOCK", "LEASE"]
 COUNTS = ["ROBOTS_MAX_REDIRECTS", "GIVE_UP", "MAX_DEPTH", "MAX_PAGES", "HOST_BUDGET"]
 COUNTS += ["MAX_ATTEMPTS", "GATE_MIN_HOSTS", "GATE_MAX_PER_HOST", "GATE_MIN_BREADTH"]
 
@@ -165,6 +167,7 @@ REFUSED = [
     ("SEASPIDER_ROBOTS_TTL", "0"),
     ("SEASPIDER_ROBOTS_TTL", "86401"),
     ("SEASPIDER_ROBOTS_RETRY", "0"),
+    ("SEASPIDER_LEASE", "3"),
     ("SEASPIDER_GIVE_UP", "0"),
     ("SEASPIDER_MAX_ATTEMPTS", "0"),
     ("SEASPIDER_GATE_MIN_BREADTH", "1001"),

@@ -10,6 +10,7 @@ import pytest
 
 from seaspider import __version__
 from seaspider.clock import SystemClock
+from seaspider.core.calltimes import BOUNDS_MS
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.loopback import Answer, LoopbackWeb
 from tests.accounts import check_accounts
@@ -110,6 +111,16 @@ def test_the_log_ends_with_what_became_of_each_line(ended):
 def test_the_counts_are_in_the_stats(ended):
     for stat in ("'seaspider/queue/lines': 7", "'seaspider/pages/stored': 5", "'seaspider/followed/recorded': 2"):
         assert stat in ended.log
+
+
+def test_what_the_ledger_cost_is_in_the_stats(ended):
+    found = dict(re.findall(r"'seaspider/ledger/([\w/.]+)': ([\d.]+)", ended.log))
+    calls = int(found["calls"])
+    assert calls >= 2 * 8
+    assert 0 < float(found["longest_seconds"]) <= float(found["seconds"]) <= calls * float(found["longest_seconds"])
+    within = [int(found[f"within_ms/{bound:g}"]) for bound in BOUNDS_MS]
+    assert within == sorted(within)
+    assert (within[-1] == calls) is (float(found["longest_seconds"]) <= 1)
 
 
 def test_scrapys_counts_of_requests_and_octets_are_those_of_the_store(ended):

@@ -257,7 +257,7 @@ with_queue = spiders.with_queue
 def under_a_lease(settings, arguments):
     clock = SystemClock()
     leases = shared_ledger(Config.from_settings(settings).ledger, clock)
-    keeper = kept(leases, "plan/7", clock)
+    keeper = kept(leases, "plan/7", clock, 60_000_000_000)
     run = with_queue(settings, arguments, clock, keeper.__enter__())
     close = run.close
     async def closed():

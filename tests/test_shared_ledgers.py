@@ -253,3 +253,12 @@ def test_a_lease_nobody_knows_of_is_not_held(make: Make) -> None:
     assert (one.renew(unknown), one.release(unknown)) == (False, False)
     with pytest.raises(LeaseTaken):
         claim(make(lease=unknown), A)
+
+
+def test_claims_and_settles_are_timed_and_leases_are_not(make: Make) -> None:
+    ledger = make()
+    claimed = claim(ledger, A)
+    settle(ledger, claimed.token, A, pause_ns=0)
+    assert isinstance(ledger.acquire("plan/1", HOLD), Lease)
+    assert ledger.times.calls == 2
+    assert ledger.times.total_ns >= ledger.times.longest_ns > 0

@@ -7,14 +7,13 @@ refused in the same transaction, however late it comes. Never sleeps and never r
 from dataclasses import dataclass
 from typing import Final, NewType
 
-from seaspider.core.times import NS_PER_S
-
 LeaseToken = NewType("LeaseToken", str)
 """`NUMBER:HOLDER`. The number grows with each taking; unique as long as the holders' names are."""
 
-TTL_NS: Final = 60 * NS_PER_S
-LEAST_TTL_NS: Final = 30 * NS_PER_S
-"""A shorter one is lost when the machine is busy."""
+BRIEF_S: Final = 30.0
+"""A shorter one may be lost when the machine is busy."""
+TOO_BRIEF_S: Final = 3.0
+"""Nobody who waits could tell by the renewals, three in a lease, whether its holder lives."""
 
 
 @dataclass(frozen=True, slots=True)

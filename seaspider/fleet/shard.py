@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,13 @@ from pathlib import Path
 from seaspider import leasekeeper
 from seaspider.arguments import Arguments
 from seaspider.clock import Clock
+from seaspider.config import Config
+from seaspider.core.leases import BRIEF_S
+from seaspider.core.times import ns_from_s
 from seaspider.fleet.plan import checked_part
 from seaspider.outside import shared_ledger
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +40,13 @@ class Shard:
 class Held:
     """The lease of a shard, from now until it is given back. Raises SettingError, and StoreInUse if another has it."""
 
-    def __init__(self, shard: Shard, ledger: str, clock: Clock) -> None:
-        self._leases = shared_ledger(ledger, clock)
+    def __init__(self, shard: Shard, config: Config, clock: Clock) -> None:
+        if config.lease_s < BRIEF_S:
+            logger.warning("SEASPIDER_LEASE = %g: below %g s a busy machine may lose it", config.lease_s, BRIEF_S)
+        self._leases = shared_ledger(config.ledger, clock)
         self._kept = ExitStack()
-        self.lease = self._kept.enter_context(leasekeeper.kept(self._leases, f"{shard.plan}/{shard.number}", clock))
+        name = f"{shard.plan}/{shard.number}"
+        self.lease = self._kept.enter_context(leasekeeper.kept(self._leases, name, clock, ns_from_s(config.lease_s)))
 
     def give_back(self) -> None:
         self._kept.close()

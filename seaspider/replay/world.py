@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from seaspider.core.calltimes import CallTimes
 from seaspider.core.politeness import Claimed, Settled, Token
 from seaspider.core.records import Reason
 from seaspider.core.robotsanswer import wants_body
@@ -86,6 +87,7 @@ class TapeLedger:
 
     def __init__(self, tape: Tape, clock: TapeClock) -> None:
         self.waiting: Waiting | None = None
+        self.times = CallTimes()
         self._tape = tape
         self._clock = clock
 

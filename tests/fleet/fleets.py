@@ -19,15 +19,21 @@ from tests.crawling import ROOT, command, environment
 
 T = TypeVar("T")
 MOST_S = 300.0
-# A shard whose crawl was killed is free when its lease has run out.
+LEASE_S = 4
+# A shard whose crawl was killed is free when its lease has run out. Nobody else wants one that a busy machine loses.
 
 
 def fleet_command(
-    folder: Path, *options: str, names: Mapping[str, str] | None = None, settings: Mapping[str, object] | None = None
+    folder: Path,
+    *options: str,
+    names: Mapping[str, str] | None = None,
+    settings: Mapping[str, object] | None = None,
+    sabotage: str = "",
 ) -> list[str]:
     """`scrapy fleet` of the queue `folder`/q into `folder`/store, with a ledger of its own."""
     given = ["fleet", str(folder / "q"), "--store", str(folder / "store"), "--no-dashboard", *options]
-    return command(given, names=names, settings={"SEASPIDER_LEDGER": folder / "ledger.sqlite3", **(settings or {})})
+    own = {"SEASPIDER_LEDGER": folder / "ledger.sqlite3", "SEASPIDER_LEASE": LEASE_S}
+    return command(given, names=names, settings={**own, **(settings or {})}, sabotage=sabotage)
 
 
 def run_fleet(folder: Path, *options: str, **more: Any) -> tuple[int, str, str]:
@@ -83,6 +89,12 @@ def crawls(pid: int) -> dict[int, int]:
     found = [child for child in descendants(pid) if b"seaspider.fleet.child" in _command_line(child)]
     parents = _parents()  # afterwards: who is new since then is not looked for, and one may have ended
     return {child: parents[child] for child in found if child in parents}
+
+
+def crawl_of(shard: str, pid: int) -> tuple[int, int]:
+    """The crawl of a shard under a fleet, and its worker."""
+    (found,) = [each for each in crawls(pid).items() if _command_line(each[0]).split(b"\0")[-2] == shard.encode()]
+    return found
 
 
 def is_alive(pid: int) -> bool:

@@ -236,6 +236,19 @@ def test_a_shard_without_a_url_or_a_line_ends_well(tmp_path: Path) -> None:
         assert proven.exit == 0, proven.out + proven.log
 
 
+BRIEF = "SEASPIDER_LEASE = 5: below 30 s a busy machine may lose it"
+
+
+@pytest.mark.parametrize(("lease", "warned"), [("5", [BRIEF]), ("30", []), (None, [])])
+def test_a_lease_that_may_be_lost_is_warned_of(tmp_path: Path, lease: str | None, warned: list[str]) -> None:
+    planning.make(write(tmp_path / "q", [b"http://a.test/"]), tmp_path / "store", 1)
+    ended = crawl_shard(tmp_path, 0, {}, *([] if lease is None else ["-s", f"SEASPIDER_LEASE={lease}"]))
+    assert ended.exit == 0
+    assert [line.partition("WARNING: ")[2] for line in ended.log.splitlines() if "SEASPIDER_LEASE" in line] == warned
+    settings = json.loads((tmp_path / "store/shards/0000/manifest.jsonl").read_text().splitlines()[0])["settings"]
+    assert settings["lease_s"] == float(lease or 60)
+
+
 def crawl_shard(folder: Path, shard: int, names: dict[str, str], *more: str):  # type: ignore[no-untyped-def]
     given = ["-a", f"plan={folder / 'store/plan'}", "-a", f"shard={shard}", *more]
     return scrapy(["crawl", "seaspider", *given], folder, names=names)

@@ -12,7 +12,6 @@ from seaspider.loopback import Answer, LoopbackWeb
 from tests.fleet.fleets import (
     MOST_S,
     descendants,
-    digests,
     is_alive,
     run_fleet,
     running,
@@ -44,22 +43,6 @@ def test_a_fleet_crawls_each_url_once_and_the_same_command_again_none(tmp_path: 
     assert (code, log) == (0, "")
     assert out.splitlines()[-2:] == ["3 done; 0 requests, 0 pairs too near", "All 50 lines of the queue are final."]
     assert len(web.arrivals) == asked
-
-
-@pytest.mark.soak
-def test_the_number_of_workers_changes_no_record(tmp_path: Path, web: LoopbackWeb) -> None:
-    found = []
-    for workers in ("1", "3"):
-        urls = queue(tmp_path / workers, web)
-        code, out, log = run_fleet(
-            tmp_path / workers, "--shards", "5", "--workers", workers, names=NAMES, settings=SETTINGS
-        )
-        assert code == 0, out + log
-        check_whole(tmp_path / workers / "store", urls)
-        plan = plans.read(tmp_path / workers / "store/plan")
-        found.append(digests(tmp_path / workers / "store", [n for n, part in enumerate(plan.parts) if part.lines]))
-    assert found[0] == found[1]
-    assert len(set(found[0])) >= 3
 
 
 @pytest.mark.soak

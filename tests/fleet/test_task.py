@@ -35,7 +35,7 @@ def order(tmp_path: Path, loopback) -> Order:  # type: ignore[no-untyped-def]
     settings = {
         "SEASPIDER_LEDGER": tmp_path / "ledger",
         "SEASPIDER_INTERVAL": 0,
-        "DOWNLOAD_TIMEOUT": 5,
+        "DOWNLOAD_TIMEOUT": 2,
         "SEASPIDER_RESOLVE": json.dumps(web.names),
     }
     return Order(
