@@ -69,6 +69,8 @@ _NOT_A_DEFAULT_HEADER: Final = {
     "if-modified-since": "a page is asked for whole",
 }
 _COMPONENTS: Final = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES")
+# Not even among Scrapy's own any more (settings/base.py).
+_LEFT_OUT: Final = {"scrapy.downloadermiddlewares.cookies.CookiesMiddleware": None}
 _STORE_PIPELINE: Final = "seaspider.pipelines.StorePipeline"
 # What only shows something promises nothing, and what these middlewares do no crawl of ours needs.
 _FREE: Final = frozenset(
@@ -135,7 +137,7 @@ def _check_components(settings: BaseSettings, name: str) -> None:
     """Ours must be there, in their places; what a promise has off must be off; others may be added."""
     with _readable(settings, name):
         found = _places(settings.get_component_priority_dict_with_base(name))
-    for path, wanted in getattr(base, name).items():
+    for path, wanted in {**_LEFT_OUT, **getattr(base, name)}.items():
         if path not in _FREE and found.get(path) != wanted:
             raise SettingError(
                 name,

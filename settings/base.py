@@ -1,6 +1,6 @@
 """What the promises need, and why. seaspider/guard.py refuses to start if one of them is undone."""
 
-from scrapy.settings.default_settings import EXTENSIONS_BASE as _STOCK_EXTENSIONS
+from scrapy.settings import default_settings as _stock
 
 BOT_NAME = "seaspider"
 SPIDER_MODULES = ["seaspider.spiders"]
@@ -39,13 +39,18 @@ DOWNLOAD_FAIL_ON_DATALOSS = True
 # Without the ports through which code can be run. Set to None in EXTENSIONS, they would be imported all the same, and
 # with them an HTTP server and client.
 _PORTS = {"scrapy.extensions.telnet.TelnetConsole", "scrapy.extensions.remote_control.RemoteControl"}
-EXTENSIONS_BASE = {path: place for path, place in _STOCK_EXTENSIONS.items() if path not in _PORTS}
+EXTENSIONS_BASE = {path: place for path, place in _stock.EXTENSIONS_BASE.items() if path not in _PORTS}
 EXTENSIONS = {
     "seaspider.extension.Seaspider": 0,
     "scrapy.extensions.logstats.LogStats": None,
     "seaspider.progress.Progress": 500,  # in its place; shows, and promises nothing, so a user may swap them
 }
 
+# Cookies are off by COOKIES_ENABLED; set to None below, they would bring an HTTP client with them, too.
+_COOKIES = "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
+DOWNLOADER_MIDDLEWARES_BASE = {
+    path: place for path, place in _stock.DOWNLOADER_MIDDLEWARES_BASE.items() if path != _COOKIES
+}
 DOWNLOADER_MIDDLEWARES = {
     "seaspider.middlewares.hops.HopMiddleware": 20,
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
@@ -58,7 +63,6 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
     "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
-    "scrapy.downloadermiddlewares.cookies.CookiesMiddleware": None,
     "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware": None,
     "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
     "seaspider.middlewares.wirestats.WireStats": 850,

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
@@ -22,13 +22,11 @@ from seaspider.commands import edge
 from seaspider.config import Config
 from seaspider.core.shards import MAX_SHARDS
 from seaspider.errors import ArgumentError, SettingError, StoreError, UsageFault
-from seaspider.fleet import planning, report
-from seaspider.fleet.cluster import Where, connected
-from seaspider.fleet.locks import FLEET, fleet_held
-from seaspider.fleet.plan import Plan, plan_folder
-from seaspider.fleet.run import LOGS, Crawl, FleetRun, heeding_signals, roster_of
-from seaspider.fleet.screen import Screen
 from seaspider.ledger import IN_MEMORY
+
+if TYPE_CHECKING:
+    from seaspider.fleet.cluster import Where
+    from seaspider.fleet.plan import Plan
 
 _NUMBER: Final = re.compile(r"[0-9]{1,6}")
 _OF_THE_FLEET: Final = ("queue", "store", "plan", "shard")
@@ -66,6 +64,8 @@ class Command(ScrapyCommand):
         add("-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="argument of each crawl")
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        from seaspider.fleet import planning
+
         if len(args) != 1:
             raise UsageError
         with edge.one_line(self):
@@ -93,6 +93,11 @@ class Command(ScrapyCommand):
         return Config.from_settings(self.settings)
 
     def _crawl(self, plan: Plan, store: Path, where: Where, given: dict[str, str], opts: Namespace) -> None:
+        from seaspider.fleet import report
+        from seaspider.fleet.cluster import connected
+        from seaspider.fleet.run import LOGS, Crawl, FleetRun, heeding_signals, roster_of
+        from seaspider.fleet.screen import Screen
+
         roster = roster_of(plan, store, again=given.get("retry") == "failed")
         screen = Screen(sys.stderr, roster)
         if not roster.over:
@@ -114,6 +119,8 @@ class Command(ScrapyCommand):
 
 
 def _where(opts: Namespace) -> Where:
+    from seaspider.fleet.cluster import Where
+
     if opts.scheduler and opts.jobqueue:
         raise UsageFault("options --scheduler and --jobqueue: a cluster that is up, or a new one, not both")
     most = 100_000
@@ -164,6 +171,8 @@ def _options(given: dict[str, str], opts: Namespace) -> tuple[str, ...]:
 
 
 def _planned(plan: Plan, store: Path) -> str:
+    from seaspider.fleet.plan import plan_folder
+
     lines = ", ".join(f"{number} {name}" for name, number in plan.lines.items() if number)
     sizes = sorted(part.lines for part in plan.parts)
     return (
@@ -176,6 +185,8 @@ def _planned(plan: Plan, store: Path) -> str:
 @contextmanager
 def _locked(store: Path) -> Iterator[None]:
     """One fleet at a time. Raises StoreInUse, StoreError."""
+    from seaspider.fleet.locks import FLEET, fleet_held
+
     try:
         store.mkdir(parents=True, exist_ok=True)
     except OSError as error:

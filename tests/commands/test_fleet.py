@@ -121,6 +121,15 @@ def test_a_plain_crawl_and_a_plan_import_nothing_of_it(queue: Path) -> None:
     assert scrapy(["crawl", "seaspider", *given], queue.parent, sabotage=without).exit == 0
 
 
+def test_a_crawl_imports_nothing_that_only_other_commands_need(queue: Path) -> None:
+    """Each takes its time at the start; aiohttp and requests would be second ways out, too."""
+    absent = ("aiohttp", "requests", "tldextract", "twisted.conch", "numpy", "redis", "dask")
+    absent += tuple(f"seaspider.{name}" for name in ("verify", "explain", "receipt", "replay", "demo", "loopback"))
+    without = f"import sys; sys.modules.update(dict.fromkeys({absent}))"
+    ended = scrapy(["crawl", "seaspider", "-a", f"queue={queue}"], queue.parent, sabotage=without)
+    assert ended.exit == 0, ended.log
+
+
 def test_a_plan_alone(queue: Path) -> None:
     ended = fleet(queue, "--shards", "2", "--plan-only")
     plan = str(queue.parent / "store/plan")
