@@ -24,12 +24,11 @@ from seaspider.errors import StoreError, StoreInUse
 from seaspider.journal import JournalFile, Row
 
 # Written through to the disk before anything goes on.
-_SYNCED = frozenset({File.MANIFEST, File.INTENTS, File.PAGES})
-# On the disk before a line that speaks of them is: a page line of robots.txt, requests and links, the end of a run of
-# all.
+_SYNCED = frozenset({File.MANIFEST, File.INTENTS, File.PAGES, File.ROBOTS})
+# On the disk before a line that speaks of them is: a page line of its requests and links, the end of a run of all.
 _BEFORE = {
-    File.PAGES: (File.ROBOTS, File.REQUESTS, File.LINKS),
-    File.MANIFEST: (File.SKIPPED, File.ROBOTS, File.REQUESTS, File.LINKS),
+    File.PAGES: (File.REQUESTS, File.LINKS),
+    File.MANIFEST: (File.SKIPPED, File.REQUESTS, File.LINKS),
 }
 
 
