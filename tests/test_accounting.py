@@ -20,7 +20,7 @@ import pytest
 
 from seaspider.loopback import Answer, LoopbackWeb
 from tests.accounts import check_accounts, of_run
-from tests.crash.warm import MOST_S, Warm
+from tests.crash.warm import MOST_S, Warm, shared
 from tests.crawling import Ended, command
 
 NAMES: dict[str, Any] = {
@@ -162,9 +162,8 @@ def check(books: Books) -> None:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as running:
-        yield running
+def warm() -> Warm:
+    return shared()
 
 
 @pytest.fixture(scope="module")
