@@ -270,7 +270,7 @@ def some_lines(random: Random) -> list[str]:
     return [*random.sample(pool, random.randint(4, len(pool))), *random.choices(pool, k=3), random.choice(TREES)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2, 3))])
 def test_books_are_right_whatever_is_done_to_a_queue(tmp_path: Path, web: LoopbackWeb, warm: Warm, seed: int) -> None:
     random = Random(seed)
     books = Books(tmp_path, web, warm)
