@@ -128,7 +128,8 @@ def test_a_crawl_imports_nothing_that_only_other_commands_need(queue: Path) -> N
     absent = ("aiohttp", "requests", "tldextract", "twisted.conch", "numpy", "redis", "dask")
     absent += tuple(f"seaspider.{name}" for name in ("verify", "explain", "receipt", "replay", "demo", "loopback"))
     without = f"import sys; sys.modules.update(dict.fromkeys({absent}))"
-    ended = scrapy(["crawl", "seaspider", "-a", f"queue={queue}"], queue.parent, sabotage=without)
+    given = ["crawl", "seaspider", "-a", f"queue={queue}", "-a", f"store={queue.parent / 'store'}"]
+    ended = scrapy(given, queue.parent, sabotage=without, cold=True)
     assert ended.exit == 0, ended.log
 
 
