@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -64,6 +62,7 @@ def crawl(
     sabotage: str = "",
     environment: Mapping[str, str] | None = None,
     timeout_s: float = 60,
+    cold: bool = False,
 ) -> Ended:
     """Crawls `queue` (a path, or the lines of a new file in `folder`) into `folder`/`store` with the loopback profile.
 
@@ -88,6 +87,7 @@ def crawl(
         sabotage=sabotage,
         environment=environment,
         timeout_s=timeout_s,
+        cold=cold,
     )
 
 
@@ -121,14 +121,28 @@ def scrapy(
     sabotage: str = "",
     environment: Mapping[str, str] | None = None,
     timeout_s: float = 60,
+    cold: bool = False,
 ) -> Ended:
-    """Runs a `scrapy` command in the project with the loopback profile and a ledger file of its own in `folder`."""
-    settings = {"SEASPIDER_LEDGER": folder / "ledger.sqlite3", **(settings or {})}
-    # What a sabotage or an environment changes has to come before the imports.
-    if not sabotage and environment is None and timeout_s <= 60 and _environment() == _warm()[1]:
-        return _forked(command(args, names=names, settings=settings), folder / store, timeout_s)
+    """Runs a `scrapy` command in the project with the loopback profile and a ledger file of its own in `folder`.
+
+    It is forked from a process that has all imports done, unless that was started in another environment; `cold`: not
+    so, for a sabotage or an environment that has to come before the imports, or a log that must not be a file.
+    """
+    from tests.crash.warm import shared
+
+    line = command(
+        args,
+        names=names,
+        settings={"SEASPIDER_LEDGER": folder / "ledger.sqlite3", **(settings or {})},
+        sabotage=sabotage,
+    )
+    if not cold and _environment() == shared().environment:
+        with TemporaryDirectory() as outputs:
+            out, log = Path(outputs, "out"), Path(outputs, "log")
+            code = shared().start(line, log, out, environment=environment, most_s=timeout_s).wait(timeout_s)
+            return Ended(code, out.read_bytes().decode(), log.read_bytes().decode(), folder / store)
     ended = subprocess.run(
-        command(args, names=names, settings=settings, sabotage=sabotage),
+        line,
         cwd=ROOT,
         env=_environment(environment),
         capture_output=True,
@@ -139,21 +153,3 @@ def scrapy(
 
 
 _environment = environment
-
-
-@cache
-def _warm() -> tuple[Any, dict[str, str]]:
-    """The process that commands are forked from, all imports done, and the environment it was started in."""
-    from tests.crash.warm import Warm
-
-    warm = Warm()
-    warm.__enter__()
-    atexit.register(warm.__exit__)
-    return warm, _environment()
-
-
-def _forked(line: list[str], store: Path, timeout_s: float) -> Ended:
-    with TemporaryDirectory() as outputs:
-        out, log = Path(outputs, "out"), Path(outputs, "log")
-        code = _warm()[0].start(line, log, out).wait(timeout_s)
-        return Ended(code, out.read_bytes().decode(), log.read_bytes().decode(), store)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from tests.crash.warm import MOST_S, Crawling, shared
 from tests.crawling import ROOT, Ended, command, environment
 from tests.test_resume import final
 
@@ -32,6 +33,7 @@ class Running:
         before: Sequence[str] = (),
         queue: str = "",
         stdin: int | IO[bytes] = subprocess.DEVNULL,
+        most_s: float = MOST_S,
     ) -> None:
         (folder / "queue.txt").write_text("".join(f"{url}\n" for url in urls))
         self.store = store or folder / "store"
@@ -42,14 +44,15 @@ class Running:
             "LOG_FORMAT": "%(created).3f [%(name)s] %(levelname)s: %(message)s",
             **(settings or {}),
         }
+        line = command([*args, *options], names=names, settings=settings, sabotage=sabotage)
+        self.process: Crawling | subprocess.Popen[bytes]
+        if not before and stdin == subprocess.DEVNULL:
+            self._log.touch()
+            self.process = shared().start(line, self._log, most_s=most_s)
+            return
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*before, *command([*args, *options], names=names, settings=settings, sabotage=sabotage)],
-                cwd=ROOT,
-                env=environment(),
-                stdin=stdin,
-                stdout=log,
-                stderr=log,
+                [*before, *line], cwd=ROOT, env=environment(), stdin=stdin, stdout=log, stderr=log
             )
 
     @property

@@ -20,7 +20,7 @@ import pytest
 
 from seaspider.loopback import Answer, LoopbackWeb
 from tests.accounts import check_accounts, of_run
-from tests.crash.warm import MOST_S, Warm
+from tests.crash.warm import MOST_S, Warm, shared
 from tests.crawling import Ended, command
 
 NAMES: dict[str, Any] = {
@@ -162,9 +162,8 @@ def check(books: Books) -> None:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as running:
-        yield running
+def warm() -> Warm:
+    return shared()
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +270,7 @@ def some_lines(random: Random) -> list[str]:
     return [*random.sample(pool, random.randint(4, len(pool))), *random.choices(pool, k=3), random.choice(TREES)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (1, 2, 3))])
 def test_books_are_right_whatever_is_done_to_a_queue(tmp_path: Path, web: LoopbackWeb, warm: Warm, seed: int) -> None:
     random = Random(seed)
     books = Books(tmp_path, web, warm)

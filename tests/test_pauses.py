@@ -40,11 +40,12 @@ ASKED = {
 }
 
 # Every other request is late: its first byte leaves that long after its claim.
+LATE_S = (0.12, 0.0, 0.06, 0.0)
 BUSY_MACHINE = """
 import asyncio
 from itertools import cycle
 from seaspider import http1
-_exchange, late_s = http1.exchange, cycle([0.12, 0, 0.06, 0])
+_exchange, late_s = http1.exchange, cycle({late_s})
 async def exchange(*where, **how):
     await asyncio.sleep(next(late_s))
     return await _exchange(*where, **how)
@@ -126,14 +127,22 @@ def routes(seed: int) -> dict[str, Any]:
     }
 
 
-def arrivals(folder: Path, pauses: Pauses, places: Sequence[str] = QUEUE, sabotage: str = "") -> list[Arrival]:
+def arrivals(
+    folder: Path,
+    pauses: Pauses,
+    places: Sequence[str] = QUEUE,
+    late_s: Sequence[float] = LATE_S,
+    sabotage: str = "",
+) -> list[Arrival]:
     with LoopbackWeb(routes(7), names=NAMES) as web:
         queue = [web.url(host, "/" + path) for host, _, path in (place.partition("/") for place in places)]
         settings: dict[str, object] = {"SEASPIDER_INTERVAL": pauses.host_s}
         if pauses.address_s is not None:
             settings["SEASPIDER_IP_INTERVAL"] = pauses.address_s
         folder.mkdir()
-        ended = crawl(queue, folder, names=NAMES, settings=settings, sabotage=BUSY_MACHINE + sabotage)
+        ended = crawl(
+            queue, folder, names=NAMES, settings=settings, sabotage=BUSY_MACHINE.format(late_s=late_s) + sabotage
+        )
         assert ended.exit == 0, ended.log
         return web.arrivals
 
@@ -175,6 +184,8 @@ def test_everything_was_asked_once(crawled: dict[str, list[Arrival]], name: str)
 
 @pytest.mark.parametrize("sabotage", [NEVER_WAITS, START_STAMPED], ids=["never waits", "start-stamped"])
 def test_p3_twin_without_claim_and_settle_some_pair_is_too_near(tmp_path: Path, sabotage: str) -> None:
-    pauses = TOLD["one pause"]
-    places = ("left.test/1", "right.test/1", "ferry.test/hop/1", "left.test/2")
-    assert too_near(arrivals(tmp_path / "twin", pauses, places, sabotage), pauses) != []
+    """The first request leaves as late as the pause is long, so the next one comes right behind it: far too near, even
+    where the machine is slow."""
+    pauses = Pauses(1.5, None)
+    places, late_s = ("left.test/1", "right.test/1"), (pauses.host_s, 0.0)
+    assert too_near(arrivals(tmp_path / "twin", pauses, places, late_s, sabotage), pauses) != []

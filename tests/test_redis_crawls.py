@@ -187,7 +187,7 @@ def one_line(ended: Ended, *parts: str) -> None:
 def asked(folder: Path, ledger: str, sabotage: str = "") -> Ended:
     with LoopbackWeb(ROUTES, names=NAMES) as web:
         how = {"names": NAMES, "settings": {"SEASPIDER_LEDGER": ledger}, "sabotage": sabotage}
-        ended = crawl([web.url("one.test")], folder, **how)
+        ended = crawl([web.url("one.test")], folder, cold=bool(sabotage), **how)
         assert ended.exit == 0 or web.arrivals == []
         return ended
 

@@ -227,7 +227,12 @@ def test_a_full_disk_ends_the_crawl_and_what_is_recorded_stays(tmp_path, web, si
     web.clear()
     queue = [web.url(name, f"/{n}") for name in NAMES for n in range(3)]
     ended = crawl(
-        queue, tmp_path, names=NAMES, sabotage=no_file_beyond(size), settings={"SEASPIDER_LEDGER": ":memory:"}
+        queue,
+        tmp_path,
+        names=NAMES,
+        sabotage=no_file_beyond(size),
+        settings={"SEASPIDER_LEDGER": ":memory:"},
+        cold=True,  # its log is no file
     )
     assert ended.exit == 74
     last_line = ended.log.splitlines()[-1]

@@ -106,7 +106,8 @@ def test_jobs_that_are_not_taken_are_told_and_not_waited_for(queue: Path) -> Non
 @pytest.mark.parametrize("missing", ["dask", "distributed"])
 def test_a_package_that_is_missing_is_named(queue: Path, missing: str) -> None:
     without = f"import sys; sys.modules[{missing!r}] = None"
-    ended = scrapy(["fleet", str(queue), "--store", str(queue.parent / "store")], queue.parent, sabotage=without)
+    given = ["fleet", str(queue), "--store", str(queue.parent / "store")]
+    ended = scrapy(given, queue.parent, sabotage=without, cold=True)
     assert ended.exit == 2
     assert ended.log == f"scrapy fleet: needs the package {missing}: pip install -r requirements-fleet.txt\n"
 
@@ -115,10 +116,11 @@ def test_a_plain_crawl_and_a_plan_import_nothing_of_it(queue: Path) -> None:
     absent = ("dask", "distributed", "dask_jobqueue", "yaml", "redis", "bokeh")
     without = f"import sys; sys.modules.update(dict.fromkeys({absent}))"
     store = str(queue.parent / "store")
-    planned = scrapy(["fleet", str(queue), "--store", store, "--plan-only"], queue.parent, sabotage=without)
+    given = ["fleet", str(queue), "--store", store, "--plan-only"]
+    planned = scrapy(given, queue.parent, sabotage=without, cold=True)
     assert planned.exit == 0, planned.log
-    given = ["-a", f"plan={store}/plan", "-a", "shard=0"]
-    assert scrapy(["crawl", "seaspider", *given], queue.parent, sabotage=without).exit == 0
+    given = ["crawl", "seaspider", "-a", f"plan={store}/plan", "-a", "shard=0"]
+    assert scrapy(given, queue.parent, sabotage=without, cold=True).exit == 0
 
 
 def test_a_crawl_imports_nothing_that_only_other_commands_need(queue: Path) -> None:
@@ -126,7 +128,8 @@ def test_a_crawl_imports_nothing_that_only_other_commands_need(queue: Path) -> N
     absent = ("aiohttp", "requests", "tldextract", "twisted.conch", "numpy", "redis", "dask")
     absent += tuple(f"seaspider.{name}" for name in ("verify", "explain", "receipt", "replay", "demo", "loopback"))
     without = f"import sys; sys.modules.update(dict.fromkeys({absent}))"
-    ended = scrapy(["crawl", "seaspider", "-a", f"queue={queue}"], queue.parent, sabotage=without)
+    given = ["crawl", "seaspider", "-a", f"queue={queue}", "-a", f"store={queue.parent / 'store'}"]
+    ended = scrapy(given, queue.parent, sabotage=without, cold=True)
     assert ended.exit == 0, ended.log
 
 

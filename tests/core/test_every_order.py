@@ -18,7 +18,6 @@ from seaspider.core.orders import OrderName, new_order
 from tests.core.orders import (
     ANY_SCRIPT,
     QUICK,
-    THOROUGH,
     FromSources,
     Slow,
     SlowIdle,
@@ -30,6 +29,7 @@ from tests.core.orders import (
     too_near,
     work_per_turn,
 )
+from tests.fuzz.budgets import examples
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,9 @@ def test_an_empty_order_has_no_turn(kind: Kind) -> None:
 
 
 @EACH
-def test_the_order_is_that_of_the_slow_implementation(kind: Kind) -> None:
-    @THOROUGH
+@examples(70, 250)
+def test_the_order_is_that_of_the_slow_implementation(kind: Kind, budget: Any) -> None:
+    @budget
     @given(ANY_SCRIPT)
     def holds(script: Any) -> None:
         assert play(kind.order(), *script) == play(kind.slow(), *script)
@@ -72,8 +73,9 @@ def test_the_order_is_that_of_the_slow_implementation(kind: Kind) -> None:
 
 
 @EACH
-def test_where_new_tasks_come_from_does_not_matter(kind: Kind) -> None:
-    @THOROUGH
+@examples(70, 250)
+def test_where_new_tasks_come_from_does_not_matter(kind: Kind, budget: Any) -> None:
+    @budget
     @given(ANY_SCRIPT.map(new_first))
     def holds(script: Any) -> None:
         assert play(FromSources(kind.order()), *script) == play(kind.slow(), *script)
@@ -82,8 +84,9 @@ def test_where_new_tasks_come_from_does_not_matter(kind: Kind) -> None:
 
 
 @EACH
-def test_every_task_comes_out_exactly_once_and_the_clock_never_goes_back(kind: Kind) -> None:
-    @QUICK
+@examples(30, 100)
+def test_every_task_comes_out_exactly_once_and_the_clock_never_goes_back(kind: Kind, budget: Any) -> None:
+    @budget
     @given(ANY_SCRIPT)
     def holds(script: Any) -> None:
         trace, pushed, pending = play(kind.order(), *script)
@@ -96,8 +99,9 @@ def test_every_task_comes_out_exactly_once_and_the_clock_never_goes_back(kind: K
 
 
 @EACH
-def test_no_two_turns_are_nearer_on_the_logical_clock_than_the_pause(kind: Kind) -> None:
-    @QUICK
+@examples(30, 100)
+def test_no_two_turns_are_nearer_on_the_logical_clock_than_the_pause(kind: Kind, budget: Any) -> None:
+    @budget
     @given(ANY_SCRIPT)
     def holds(script: Any) -> None:
         assert too_near(kind.order(), script) == []
@@ -115,6 +119,9 @@ def test_without_passing_over_some_would_be_too_near() -> None:
 @pytest.mark.parametrize(
     "address", [lambda number: f"ip{number}", lambda number: "ip"], ids=["own-addresses", "one-address"]
 )
-def test_a_turn_costs_the_logarithm_of_the_number_of_hosts(kind: Kind, address: Callable[[int], str]) -> None:
-    few, many = work_per_turn(kind.order(), 500, address), work_per_turn(kind.order(), 50_000, address)
-    assert many < few * math.log(50_000) / math.log(500)
+@pytest.mark.parametrize("hosts", [10_000, pytest.param(50_000, marks=pytest.mark.soak)])
+def test_a_turn_costs_the_logarithm_of_the_number_of_hosts(
+    kind: Kind, address: Callable[[int], str], hosts: int
+) -> None:
+    few, many = work_per_turn(kind.order(), 500, address), work_per_turn(kind.order(), hosts, address)
+    assert many < few * math.log(hosts) / math.log(500)

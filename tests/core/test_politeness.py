@@ -9,7 +9,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from seaspider.core.politeness import (
     Busy,
@@ -330,8 +330,9 @@ class AnyInterleaving(RuleBasedStateMachine):
                 assert after.claimed_ns >= before.over_ns + before.pause_ns
 
 
-AnyInterleaving.TestCase.settings = settings(QUICK, max_examples=300, stateful_step_count=40)
-TestAnyInterleaving = AnyInterleaving.TestCase
+@pytest.mark.parametrize("number", [90, pytest.param(900, marks=pytest.mark.soak)])
+def test_any_interleaving(number: int) -> None:
+    run_state_machine_as_test(AnyInterleaving, settings=settings(QUICK, max_examples=number, stateful_step_count=40))
 
 
 # On the wire, and the twin without settle

@@ -20,7 +20,6 @@ from tests.crash.saboteur import Kill, Plan
 from tests.crash.warm import MOST_S, Crawling, Warm
 from tests.crawling import ROOT, command, environment
 
-HOLD_SLACK_S = 0.2
 FILES = ("manifest", "skipped", "robots", "intents", "requests", "pages", "links")
 
 
@@ -130,7 +129,7 @@ class Bench:
         store, reached = trace.folder / "store", trace.folder / f"reached-{number}"
         boot_id = "5b1f0d52-6f0e-4b0a-9a51-7d6c2f8e9041" if trace.case.new_boot and number else None
         in_process = None if kill is None or kill.point == ARRIVAL else kill
-        plan = Plan(reached, store, trace.folder / "disk.json", HOLD_SLACK_S, in_process, boot_id)
+        plan = Plan(reached, store, trace.folder / "disk.json", site.HOLD_S - site.TIMEOUT_S, in_process, boot_id)
         self.web.clear()
         log = trace.folder / f"log-{number}"
         with ExitStack() as stack:

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from tests.crash.bench import Bench, Trace, times
 from tests.crash.cases import UNDISTURBED, Case
 from tests.crash.verdict import held_back, wrong
-from tests.crash.warm import Warm
+from tests.crash.warm import shared
 
 Choice = Callable[[Sequence[str], int], Iterable[Case]]
 
@@ -66,9 +66,8 @@ def run(folder: Path, choice: Choice, benches: int) -> Matrix:
     """Runs the cases that `choice` makes of the points an undisturbed run reached, and the number of its requests."""
     began = time.monotonic()
     with ExitStack() as stack:
-        warm = stack.enter_context(Warm())
         folder.mkdir(exist_ok=True)
-        made = [stack.enter_context(Bench(folder / f"bench-{number}", warm)) for number in range(benches)]
+        made = [stack.enter_context(Bench(folder / f"bench-{number}", shared())) for number in range(benches)]
         pool = stack.enter_context(ThreadPoolExecutor(benches))
         baselines = dict(zip(made, pool.map(lambda bench: bench.run(UNDISTURBED), made), strict=True))
         free: SimpleQueue[Bench] = SimpleQueue()

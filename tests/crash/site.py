@@ -13,7 +13,10 @@ from seaspider.loopback.demopages import HTML, page, redirect, robots
 
 INTERVAL_S = 0.25
 CRAWL_DELAYS_S = {"slow.test": 0.6}
-TIMEOUT_S = 1
+TIMEOUT_S = 30
+"""Nothing times out, however busy the machine: what did would be asked for twice."""
+HOLD_S = 1.2
+"""How long the claim of a killed crawl is waited for. Nobody else asks, so it may lapse before the time-out."""
 IN_FLIGHT_S = 0.02
 """How long every answer takes, so that there is an instant at which a request is in flight."""
 ARGUMENTS = {"follow": "host", "max_depth": 2}

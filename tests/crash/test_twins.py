@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,15 +13,14 @@ from tests.crash.bench import Bench, Trace
 from tests.crash.cases import UNDISTURBED
 from tests.crash.twins import LEDGER_IN_MEMORY, LONG_PAUSE, LONG_PAUSE_S, TWINS, Twin
 from tests.crash.verdict import wrong
-from tests.crash.warm import Warm
+from tests.crash.warm import Warm, shared
 
 BENCHES = 4
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as running:
-        yield running
+def warm() -> Warm:
+    return shared()
 
 
 @pytest.fixture(scope="module")

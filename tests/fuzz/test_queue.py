@@ -71,7 +71,7 @@ def fate(line: bytes) -> str:
         return error.reason
 
 
-@examples(250, 1_200)
+@examples(80, 1_200)
 def test_any_bytes_in_any_chunks(budget) -> None:
     @budget
     @given(RUNS, CUTS)

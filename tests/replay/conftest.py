@@ -1,17 +1,14 @@
 """A warm process for all replays, and a folder for each module."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.crash.warm import Warm
+from tests.crash.warm import Warm, shared
 from tests.replay.replaying import Ground
 
 
 @pytest.fixture(scope="session")
-def warm() -> Iterator[Warm]:
-    with Warm() as warm:
-        yield warm
+def warm() -> Warm:
+    return shared()
 
 
 @pytest.fixture(scope="module")

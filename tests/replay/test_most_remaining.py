@@ -47,7 +47,7 @@ class Stores:
 @pytest.fixture(scope="module")
 def made(ground: Ground) -> tuple[Path, list[Stores]]:
     """The store of a run that nothing happened to, and those of the others. Their queues are gone."""
-    with LoopbackWeb(ROUTES, names=NAMES) as web, ThreadPoolExecutor(2) as pool:
+    with LoopbackWeb(ROUTES, names=NAMES) as web, ThreadPoolExecutor(len(KILLS)) as pool:
         queue = ground.queue(lines_of(PLAN, web.port))
 
         def crawl(store: Path, sabotage: str = "") -> int:

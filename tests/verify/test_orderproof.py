@@ -191,17 +191,19 @@ def killed(store: Path, folder: Path, each: int) -> dict[int, str | None]:
     return found
 
 
-def test_a_run_killed_after_any_line_holds(good: Good, tmp_path: Path) -> None:
-    found = killed(good.store, tmp_path, each=1)
-    assert len(found) > 150
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_run_killed_after_any_line_holds(good: Good, tmp_path: Path, each: int) -> None:
+    found = killed(good.store, tmp_path, each)
+    assert len(found) > 150 // each
     assert {lines: why for lines, why in found.items() if why} == {}
 
 
-def test_a_run_that_lost_power_holds(good: Good, tmp_path: Path) -> None:
+@pytest.mark.parametrize("each", [9, pytest.param(3, marks=pytest.mark.soak)])
+def test_a_run_that_lost_power_holds(good: Good, tmp_path: Path, each: int) -> None:
     """What is not written through to the disk may be gone, in files that other lines speak of."""
     order = (good.store / "written").read_text().splitlines()
     found = {}
-    for lines in range(10, len(order), 3):
+    for lines in range(10, len(order), each):
         target = tmp_path / str(lines)
         cut(good.store, target, lines, bodies=False)
         synced = max((at for at, file in enumerate(order[:lines]) if file == File.PAGES), default=0)
@@ -212,12 +214,13 @@ def test_a_run_that_lost_power_holds(good: Good, tmp_path: Path) -> None:
     assert {lines: why for lines, why in found.items() if why} == {}
 
 
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.soak)])
 def test_twin_without_doubt_a_killed_run_is_taken_for_another(
-    good: Good, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    good: Good, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, each: int
 ) -> None:
     """A redirect to a host whose URLs never had a turn took the turn of one of them, in a round that had begun."""
     monkeypatch.setattr(Waiting, "doubt", lambda self, host: None)
-    found = killed(good.store, tmp_path, each=1)
+    found = killed(good.store, tmp_path, each)
     assert any(found.values()) == (good.order == "round-robin")
 
 
@@ -283,12 +286,12 @@ class Tampering:
         (self.store / file).write_bytes(whole)
         return found
 
-    def each(self, file: File, edit: Edit) -> list[str]:
-        """The lines whose edit was not seen."""
+    def each(self, file: File, edit: Edit, step: int) -> list[str]:
+        """Of every `step`th line that the edit changes, those where it was not seen."""
         lines, unseen = rows(self.store, file), []
-        for at, line in enumerate(lines):
-            edited = edit(dict(line))
-            if edited != line and self.with_(file, [*lines[:at], edited, *lines[at + 1 :]]) is None:
+        edits = [(at, edited) for at, line in enumerate(lines) if (edited := edit(dict(line))) != line]
+        for at, edited in edits[::step]:
+            if self.with_(file, [*lines[:at], edited, *lines[at + 1 :]]) is None:
                 unseen.append(f"{file}:{at + 1}")
         return unseen
 
@@ -396,9 +399,10 @@ EDITS: dict[str, tuple[File, Edit]] = {
 }
 
 
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(("file", "edit"), EDITS.values(), ids=EDITS)
-def test_no_field_may_be_another(tampering: Tampering, file: File, edit: Edit) -> None:
-    assert tampering.each(file, edit) == []
+def test_no_field_may_be_another(tampering: Tampering, file: File, edit: Edit, step: int) -> None:
+    assert tampering.each(file, edit, step) == []
 
 
 def test_a_pause_may_not_be_another_where_it_decides_who_is_next(tampering: Tampering) -> None:

@@ -29,7 +29,7 @@ class Terminal:
         self._warm = warm
 
     def run(self, line: list[str], timeout_s: float = MOST_S) -> tuple[int, bytes]:
-        """Exit code, and all that was written. Raises queue.Empty if it does not end in time."""
+        """Exit code, and all that was written. Raises TimeoutExpired if it does not end in time."""
         ours, theirs = pty.openpty()
         written: list[bytes] = []
         reader = Thread(target=_read, args=(ours, written))

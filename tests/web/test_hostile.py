@@ -120,7 +120,7 @@ def crawl(seed: int, hosts: int, pages: int, folder: Path, every: int, limit_s: 
         # Not at all good hosts, whose pages are then asked for twice.
         watch.urls = [web.url(host, f"/p{n}") for host in hostiles[:9] for n in range(3)] + ["/p1", "p2", "?p3"]
         urls = [web.url(host, f"/p{n}") for n in range(pages) for host in sorted(names)]
-        with Running(folder, urls, names=names, settings=SETTINGS, sabotage=NO_RESOLVER) as running:
+        with Running(folder, urls, names=names, settings=SETTINGS, sabotage=NO_RESOLVER, most_s=limit_s) as running:
             watch.pid = running.process.pid
             ended = running.end(limit_s)
     lines = (ended.store / "pages.jsonl").read_bytes().split(b"\n")[:-1]

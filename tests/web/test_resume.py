@@ -18,7 +18,7 @@ from seaspider.core.times import NS_PER_S
 from seaspider.loopback import Answer, Arrival, LoopbackWeb, Request
 from seaspider.loopback.judge import Key, min_gaps_ns, order
 from tests.accounts import check_accounts
-from tests.crash.warm import MOST_S, Warm
+from tests.crash.warm import MOST_S, Warm, shared
 from tests.crawling import Ended, command, crawl
 from tests.web.sites import AS_IS, Case, Crawled, check, text, to
 
@@ -56,8 +56,8 @@ class Place:
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
     routes = {R: Answer(404), "/*": Answer(200, (HTML,), "<a href=/more>more</a>")}
-    with LoopbackWeb(routes, names=NAMES) as web, Warm() as warm:
-        yield Place(web, warm)
+    with LoopbackWeb(routes, names=NAMES) as web:
+        yield Place(web, shared())
 
 
 def files(store: Path) -> dict[str, bytes]:
@@ -312,7 +312,13 @@ def test_hash_seeds_and_latencies_change_no_record(tmp_path: Path) -> None:
         with LoopbackWeb({R: Answer(404), "/*": late}, names=NAMES) as shuffled:
             queue = [shuffled.url(host, f"/{n}") for n in range(3) for host in ("c.test", "a.test", "b.test")]
             ended = crawl(
-                queue, tmp_path, names=NAMES, store=seed, settings=NETWORK, environment={"PYTHONHASHSEED": seed}
+                queue,
+                tmp_path,
+                names=NAMES,
+                store=seed,
+                settings=NETWORK,
+                environment={"PYTHONHASHSEED": seed},
+                cold=True,
             )
             records = json.dumps(ended.timeless("robots", "intents", "requests", "pages", "links", "skipped"))
             seen.append((order(shuffled.arrivals), records.replace(str(shuffled.port), "PORT")))

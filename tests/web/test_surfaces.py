@@ -22,7 +22,7 @@ from seaspider.errors import StoreError
 from seaspider.loopback import Answer, Fault, LoopbackWeb
 from seaspider.store import FolderStore
 from seaspider.storereader import StoreReader
-from tests.crash.warm import MOST_S, Warm
+from tests.crash.warm import MOST_S, Warm, shared
 from tests.crawling import ROOT, command
 from tests.rawserver import RawServer, close_after
 from tests.web.sites import AS_IS, Case, Crawled, check, text, to
@@ -34,9 +34,8 @@ NETWORK = {"SEASPIDER_ALLOWED_NETWORKS": "127.73.0.0/16"}
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as running:
-        yield running
+def warm() -> Warm:
+    return shared()
 
 
 # --- ports ---
