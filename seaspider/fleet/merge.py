@@ -18,6 +18,7 @@ from seaspider import bodyfiles, faultpoints
 from seaspider.core.records import File
 from seaspider.errors import ExitCode, SeaspiderError, StoreError
 from seaspider.fleet.folder import Fleet
+from seaspider.fleet.foreign import refuse_foreign
 from seaspider.fleet.locks import fleet_held
 from seaspider.fleet.merging import FILES, Merging
 
@@ -35,10 +36,12 @@ class Incomplete(SeaspiderError):
 def merge(folder: Path, *, partial: bool = False) -> dict[str, Any]:
     """The record of the merged store's manifest. `partial`: merge what there is.
 
-    Raises Incomplete, UsageFault for what is no fleet or of another plan, StoreInUse, and StoreError.
+    Raises Incomplete, UsageFault for what is no fleet, of another plan or no merge's to write over, StoreInUse, and
+    StoreError.
     """
     fleet = Fleet.of(folder)
     with fleet_held(folder, "a fleet, or by another merge"):
+        refuse_foreign(folder)
         unfinished = folder / UNFINISHED
         try:
             # Of a process that was killed.
