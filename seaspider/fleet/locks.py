@@ -1,5 +1,6 @@
-"""Who is at work in a fleet's folder: a fleet or a merge in all of it, a crawl in a shard of it; or, in a folder that is
-no fleet's yet, a crawl in all of it.
+"""Who is at work in a fleet's folder: a fleet or a merge in all of it, a crawl in a shard of it.
+
+And, in a folder that is no fleet's yet, a crawl in all of it.
 """
 
 from __future__ import annotations
