@@ -7,6 +7,7 @@ a second one ends at once.
 
 from __future__ import annotations
 
+import errno
 import signal
 import threading
 import time
@@ -27,6 +28,7 @@ from seaspider.fleet.roster import Roster, Shard, State
 from seaspider.fleet.task import Order
 
 _LOOK_S: Final = 0.5
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 LOGS: Final = "logs"
 
 
@@ -142,7 +144,8 @@ class FleetRun:
             return None
         # It could not begin, and no other worker could: the project, the store or the log is not there.
         shard.said = f"a worker cannot begin it: {error}"
-        return ExitCode.USAGE
+        full = isinstance(error, OSError) and error.errno in _FULL
+        return ExitCode.STORE if full else ExitCode.USAGE
 
     def _log(self, shard: Shard) -> Path:
         return self._crawl.store / LOGS / f"{name_of(shard.number)}.log"
