@@ -24,6 +24,8 @@ TIMEOUT_S: Final = 2.0
 SCRIPTS: Final = Path(__file__).with_name("redisscripts")
 _VERBS: Final = ("claim", "settle", "acquire", "renew", "release", "anew")
 _LEAST_VERSION: Final = 6
+_KEYS: Final = "seaspider:*"
+_SOME_KEYS: Final = [_KEYS.replace("*", kind) for kind in ("epoch", "lease:", "key:")]
 # INFO's field, what it must be, and what is wrong otherwise.
 _MUST_BE: Final = (
     ("cluster_enabled", "0", "is a cluster; the ledger needs one instance that has all keys"),
@@ -44,6 +46,7 @@ class RedisServer:
         self._client = _client(place)
         try:
             _check(self._client)
+            _check_rights(self._client)
             self._scripts = {verb: self._script(verb) for verb in _VERBS}
         except BaseException as error:
             self._client.close()
@@ -99,6 +102,17 @@ def _check(client: Redis) -> None:
     for name, wanted, why in _MUST_BE:
         if str(found.get(name)) != wanted:
             raise UnfitServer(why.format(found=found.get(name)))
+
+
+def _check_rights(client: Redis) -> None:
+    """A verb that is refused later would be waited for."""
+    why = f"does not let this user do what the ledger needs with keys {_KEYS}: "
+    try:
+        denied: Any = client.register_script(source("rights"))(keys=_SOME_KEYS)
+    except NoPermissionError as error:
+        raise UnfitServer(f"{why}{error}") from error
+    if denied:
+        raise UnfitServer(f"{why}{', '.join(denied)}")
 
 
 def _unfit(error: BaseException) -> str | None:

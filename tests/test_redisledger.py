@@ -455,6 +455,49 @@ def test_a_user_needs_no_more_rights_than_readme_names(server: RedisProcess, cap
         RedisLedger(place, CLOCK)
 
 
+LACKING = {
+    "other keys": (
+        "~other:* +@all",
+        "this user has no permissions to access one of the keys used as arguments",
+    ),
+    "no keys": ("+@all", "this user has no permissions to access one of the keys used as arguments"),
+    "no leases": (
+        "~seaspider:epoch ~seaspider:key:* +@all",
+        "this user has no permissions to access one of the keys used as arguments",
+    ),
+    "keys to read": (
+        "%R~seaspider:* +@all",
+        "this user has no permissions to access one of the keys used as arguments",
+    ),
+    "no scripts": ("~seaspider:* +@all -evalsha", "this user has no permissions to run the 'evalsha' command"),
+    "no new scripts": ("~seaspider:* +@all -script", "this user has no permissions to run the 'script|load' command"),
+    "no pexpire": (
+        "~seaspider:* +@all -pexpire",
+        "PEXPIRE seaspider:epoch, PEXPIRE seaspider:lease:, PEXPIRE seaspider:key:",
+    ),
+    "no time": ("~seaspider:* +@all -time", "TIME"),
+}
+
+
+@pytest.mark.parametrize(("rights", "why"), LACKING.values(), ids=LACKING)
+def test_a_user_without_a_right_is_told_at_the_start(server: RedisProcess, rights: str, why: str) -> None:
+    with server.client as client:
+        before = client.keys()
+        client.execute_command("ACL", "SETUSER", "crawler", "on", ">s3cret", *rights.split())
+        with pytest.raises(UnfitServer) as caught:
+            RedisLedger(redis_place(f"redis://crawler:s3cret@127.0.0.1:{server.port}/0"), CLOCK)
+        assert str(caught.value) == f"does not let this user do what the ledger needs with keys seaspider:*: {why}"
+        assert client.keys() == before
+
+
+def test_a_server_that_cannot_be_asked_for_rights_is_not(server: RedisProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redis 6 has no such function."""
+    without(monkeypatch, "rights.lua", "redis.acl_check_cmd", "redis.no_such_function")
+    with server.client as client:
+        client.execute_command("ACL", "SETUSER", "crawler", *RIGHTS.split(), "-pexpire")
+    eventloop.run(RedisLedger(redis_place(f"redis://crawler:s3cret@127.0.0.1:{server.port}/0"), CLOCK).close())
+
+
 # --- what it keeps, and its end ---
 
 
