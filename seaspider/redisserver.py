@@ -36,7 +36,7 @@ _MUST_BE: Final = (
 
 
 class UnfitServer(Exception):
-    """The server must not keep a ledger, or does not let this user in. The text is for the user."""
+    """The server must not keep a ledger, or does not let this user in. The text is for the user, after `it`."""
 
 
 class RedisServer:
@@ -78,7 +78,7 @@ def _client(place: RedisPlace) -> Redis:
         try:
             Path(file).read_bytes()
         except OSError as error:
-            raise UnfitServer(f"{name} cannot be read: {error}") from error
+            raise UnfitServer(f"needs the file of {name}, which cannot be read: {error}") from error
     return Redis(
         host=place.host,
         port=place.port,
@@ -119,7 +119,8 @@ def _unfit(error: BaseException) -> str | None:
     """Why the server is refused, if it is there. None: it is not there, or not ready, or the error is another."""
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-            return f"TLS failed: {cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause}"
+            said = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause
+            return f"fails the TLS check: {said}"
     if isinstance(error, AuthenticationError):
         return "refuses user or password"
     if isinstance(error, NoPermissionError):

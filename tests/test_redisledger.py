@@ -19,7 +19,7 @@ from seaspider.clock import SystemClock
 from seaspider.core.leases import Lease
 from seaspider.core.politeness import Claimed, Lost, Settled
 from seaspider.core.redisurl import redis_place
-from seaspider.ledger import LedgerAway, LedgerStopped
+from seaspider.ledger import LeaseTaken, LedgerAway, LedgerStopped
 from seaspider.redisledger import RedisLedger, UnfitServer
 from tests import eventloop
 from tests.ledgers import IP, A, B
@@ -197,6 +197,13 @@ def test_a_lease_is_not_held_any_more(server: RedisProcess) -> None:
         with server.client as client:
             client.flushall()
         assert not one.renew(lease)
+        with (
+            opened(server, lease=lease) as runner,
+            pytest.raises(
+                LeaseTaken, match=r"^the lease of plan/7 is lost: another runner has taken it, or the ledger "
+            ),
+        ):
+            claim(runner, A)
 
 
 # --- clocks ---
@@ -382,22 +389,22 @@ UNFIT: dict[str, tuple[dict[str, Any], Callable[[RedisProcess], str], str]] = {
     "an unknown authority": (
         {"tls": True},
         lambda server: f"rediss://127.0.0.1:{server.port}",
-        "TLS failed: self-signed certificate in certificate chain",
+        "fails the TLS check: self-signed certificate in certificate chain",
     ),
     "another name": (
         {"tls": True},
         lambda server: server.url.replace("127.0.0.1", "localhost"),
-        "TLS failed: Hostname mismatch, certificate is not valid for 'localhost'.",
+        "fails the TLS check: Hostname mismatch, certificate is not valid for 'localhost'.",
     ),
     "no such authority": (
         {"tls": True},
         lambda server: server.url.replace("ca.pem", "none.pem"),
-        "ssl_ca_certs cannot be read: [Errno 2] No such file or directory: ",
+        "needs the file of ssl_ca_certs, which cannot be read: [Errno 2] No such file or directory: ",
     ),
     "an authority that is none": (
         {"tls": True},
         lambda server: server.url.replace("ca.pem", "redis.conf"),
-        "TLS failed: [X509",
+        "fails the TLS check: [X509",
     ),
 }
 
