@@ -17,7 +17,7 @@ from seaspider.fleet.proof import spacing
 from seaspider.fleet.proof.spacing import Spacing, measure
 from seaspider.verify.evidence import Evidence
 from tests.fleet.conftest import Crawled
-from tests.fleet.smallfleets import DIES, SHARDS, merge, records, verify
+from tests.fleet.smallfleets import DIES, SHARDS, merge, planned, records, verify
 from tests.fleet.test_merge import MERGED, change, drop, without_last_line
 
 Harm = Callable[[Path], Any]
@@ -207,6 +207,21 @@ PLANS: dict[str, tuple[Harm, str]] = {
 def test_a_plan_that_is_not_that_of_a_queue_is_refuted(fleet: Path, harm: Harm, why: str) -> None:
     harm(fleet)
     assert refuted(fleet)["plan"].startswith(why)
+
+
+def test_a_misplaced_line_is_named_without_its_user_information(tmp_path: Path) -> None:
+    store = planned(tmp_path, ["http://h0.test/", "http://somebody:s3cret@h0.test/"], 2)
+    # Two plans in one: the second line is in the other shard.
+    texts = [read(store, f"000{shard}.txt") for shard in range(2)]
+    here = next(shard for shard in range(2) if b"s3cret" in texts[shard])
+    line = b"http://somebody:s3cret@h0.test/\n"
+    replan(
+        store, here, text=texts[here].replace(line, b""), numbers=read(store, f"000{here}.lines").replace(b"2\n", b"")
+    )
+    numbers = read(store, f"000{1 - here}.lines") + b"2\n"
+    replan(store, 1 - here, text=texts[1 - here] + line, numbers=numbers)
+    found = refuted(store)
+    assert found["plan"] == f"plan/000{1 - here}.txt: the line 'http://***@h0.test/' belongs to shard 000{here}"
 
 
 def test_the_queue_at_hand_must_be_that_of_the_plan(crawled: Crawled, fleet: Path) -> None:
