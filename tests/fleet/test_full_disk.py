@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from seaspider.fleet.roster import Roster, Shard
-from seaspider.fleet.run import Crawl, FleetRun
 from seaspider.loopback import Answer, LoopbackWeb
 from tests.crawling import ROOT, command, environment
 from tests.fleet.fleets import MOST_S, fleet_command
@@ -81,12 +76,3 @@ def test_a_line_that_cannot_be_printed_changes_no_exit_code(args: list[str], cod
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (code, b"")
-
-
-@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 74), (errno.EDQUOT, 74), (errno.ENOENT, 2), (None, 2)])
-def test_a_worker_that_has_no_room_for_a_log_is_no_usage_fault(tmp_path: Path, number: int | None, code: int) -> None:
-    error = ImportError("no project") if number is None else OSError(number, os.strerror(number))
-    future = SimpleNamespace(status="error", exception=lambda: error)
-    shard = Shard(0, 1, 1)
-    run = FleetRun(None, Crawl(tmp_path, (), "settings.loopback"), Roster([shard]), 1, lambda: None)
-    assert (run._code(shard, future, tmp_path), shard.said) == (code, f"a worker cannot begin it: {error}")
