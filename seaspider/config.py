@@ -194,6 +194,9 @@ def _ledger(read: SettingReader) -> str:
         except ValueError as error:
             raise SettingError("SEASPIDER_LEDGER", redisurl.shown(raw), str(error)) from None
         return raw
+    if isinstance(raw, str) and redisurl.is_mistyped(raw):
+        why = "is neither a URL (redis://HOST, rediss://HOST) nor a file; a file that is called so needs ./ before it"
+        raise SettingError("SEASPIDER_LEDGER", redisurl.shown(raw), why)
     named = read.text("SEASPIDER_LEDGER")
     try:
         return named or str(default_path())

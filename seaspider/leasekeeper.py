@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from seaspider.clock import Clock
-from seaspider.core.leases import Lease
+from seaspider.core.leases import LOST, Lease
 from seaspider.core.times import NS_PER_S
 from seaspider.errors import StoreInUse
 from seaspider.ledger import SLICE_NS, Leases, LedgerAway
@@ -86,7 +86,7 @@ def _renew(leases: Leases, lease: Lease, over: threading.Event) -> None:
     while not over.wait(wait_s):
         try:
             if not leases.renew(lease):
-                logger.warning("The lease of %s is another runner's by now", lease.name)
+                logger.warning("The lease of %s %s", lease.name, LOST)
                 return
             wait_s = lease.ttl_ns / NS_PER_S / _RENEWALS_IN_TTL
         except LedgerAway:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from seaspider import faultpoints
 from seaspider.clock import Clock
-from seaspider.core.leases import Lease, LeaseToken, Taken
+from seaspider.core.leases import LOST, Lease, LeaseToken, Taken
 from seaspider.core.politeness import Claimed, Lost, Settled, Token, check_claim, check_settle
 from seaspider.core.redisurl import RedisPlace
 from seaspider.core.times import NS_PER_S
@@ -96,7 +96,7 @@ class RedisLedger(SharedLedger):
         del self._unheard[frozenset(pauses_ns)]
         if answer.kind == "lost":
             assert self._lease is not None
-            raise LeaseTaken(f"the lease of {self._lease.name} is another runner's by now")
+            raise LeaseTaken(f"the lease of {self._lease.name} {LOST}")
         if answer.kind == "new":
             self._say(f"it is new or was restarted; nothing is sent for {answer.wait_us / 1_000_000:.1f} s")
         if answer.kind != "go":

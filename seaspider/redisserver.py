@@ -24,6 +24,8 @@ TIMEOUT_S: Final = 2.0
 SCRIPTS: Final = Path(__file__).with_name("redisscripts")
 _VERBS: Final = ("claim", "settle", "acquire", "renew", "release", "anew")
 _LEAST_VERSION: Final = 6
+_KEYS: Final = "seaspider:*"
+_SOME_KEYS: Final = [_KEYS.replace("*", kind) for kind in ("epoch", "lease:", "key:")]
 # INFO's field, what it must be, and what is wrong otherwise.
 _MUST_BE: Final = (
     ("cluster_enabled", "0", "is a cluster; the ledger needs one instance that has all keys"),
@@ -34,7 +36,7 @@ _MUST_BE: Final = (
 
 
 class UnfitServer(Exception):
-    """The server must not keep a ledger, or does not let this user in. The text is for the user."""
+    """The server must not keep a ledger, or does not let this user in. The text is for the user, after `it`."""
 
 
 class RedisServer:
@@ -44,6 +46,7 @@ class RedisServer:
         self._client = _client(place)
         try:
             _check(self._client)
+            _check_rights(self._client)
             self._scripts = {verb: self._script(verb) for verb in _VERBS}
         except BaseException as error:
             self._client.close()
@@ -75,7 +78,7 @@ def _client(place: RedisPlace) -> Redis:
         try:
             Path(file).read_bytes()
         except OSError as error:
-            raise UnfitServer(f"{name} cannot be read: {error}") from error
+            raise UnfitServer(f"needs the file of {name}, which cannot be read: {error}") from error
     return Redis(
         host=place.host,
         port=place.port,
@@ -101,11 +104,23 @@ def _check(client: Redis) -> None:
             raise UnfitServer(why.format(found=found.get(name)))
 
 
+def _check_rights(client: Redis) -> None:
+    """A verb that is refused later would be waited for."""
+    why = f"does not let this user do what the ledger needs with keys {_KEYS}: "
+    try:
+        denied: Any = client.register_script(source("rights"))(keys=_SOME_KEYS)
+    except NoPermissionError as error:
+        raise UnfitServer(f"{why}{error}") from error
+    if denied:
+        raise UnfitServer(f"{why}{', '.join(denied)}")
+
+
 def _unfit(error: BaseException) -> str | None:
     """Why the server is refused, if it is there. None: it is not there, or not ready, or the error is another."""
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-            return f"TLS failed: {cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause}"
+            said = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else cause
+            return f"fails the TLS check: {said}"
     if isinstance(error, AuthenticationError):
         return "refuses user or password"
     if isinstance(error, NoPermissionError):

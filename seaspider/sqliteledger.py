@@ -19,7 +19,7 @@ from pathlib import Path
 
 from seaspider import faultpoints
 from seaspider.clock import Clock
-from seaspider.core.leases import Lease, Taken
+from seaspider.core.leases import LOST, Lease, Taken
 from seaspider.core.politeness import Claimed, ClaimTable, KeyState, Lost, Settled, Token
 from seaspider.core.times import NS_PER_S
 from seaspider.ledger import LeaseTaken
@@ -97,7 +97,7 @@ class SqliteLedger(SharedLedger):
         with self._transaction() as connection:
             now_ns = self._clock.boot_ns()
             if self._lease is not None and not self._leases(connection).held(self._lease):
-                raise LeaseTaken(f"the lease of {self._lease.name} is another runner's by now")
+                raise LeaseTaken(f"the lease of {self._lease.name} {LOST}")
             # Others find out that the file is another one when they settle, and then write what they did into it.
             if self._replaced_ns is not None and now_ns < self._replaced_ns + hold_ns:
                 return self._replaced_ns + hold_ns

@@ -66,7 +66,7 @@ def test_that_it_was_taken_over_is_said_once(make: Make, caplog: pytest.LogCaptu
         assert isinstance(other.acquire(SHARD, 60_000 * MS), Lease)
         sleep(0.6)
     warned = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert warned == ["The lease of plan/7 is another runner's by now"]
+    assert warned == ["The lease of plan/7 is lost: another runner has taken it, or the ledger has forgotten it"]
     assert isinstance(make().acquire(SHARD, 60_000 * MS), Taken)
 
 

@@ -198,6 +198,16 @@ def test_a_server_without_persistence_is_one_line(tmp_path: Path) -> None:
     one_line(ended, f"setting SEASPIDER_LEDGER = '{server.place}': cannot be used: it keeps nothing over a restart")
 
 
+def test_a_failed_tls_check_is_one_line(tmp_path: Path) -> None:
+    with RedisProcess(tmp_path, tls=True) as server:
+        ended = asked(tmp_path, f"rediss://127.0.0.1:{server.port}/0")
+        why = "cannot be used: it fails the TLS check: self-signed certificate in certificate chain"
+        one_line(ended, f"setting SEASPIDER_LEDGER = 'rediss://127.0.0.1:{server.port}/0': {why}")
+        none = f"rediss://127.0.0.1:{server.port}/0?ssl_ca_certs=none.pem"
+        why = "cannot be used: it needs the file of ssl_ca_certs, which cannot be read: [Errno 2]"
+        one_line(asked(tmp_path, none), f"setting SEASPIDER_LEDGER = '{none}': {why}")
+
+
 def test_a_wrong_password_is_one_line_without_it(tmp_path: Path) -> None:
     with RedisProcess(tmp_path, password=PASSWORD) as server:
         ended = asked(tmp_path, f"redis://somebody:s3cret@127.0.0.1:{server.port}/0")
@@ -316,7 +326,8 @@ def test_a_runner_that_lost_its_shard_asks_nothing_more_and_ends_with_75(
         return
     assert (ended.exit, end["reason"], end["exit"]) == (ExitCode.STORE_IN_USE, "lease-lost", ExitCode.STORE_IN_USE)
     assert targets == ["/robots.txt", "/0"]
-    assert ended.log.splitlines()[-1].endswith("the lease of plan/7 is another runner's by now")
+    why = "another runner has taken it, or the ledger has forgotten it"
+    assert ended.log.splitlines()[-1].endswith(f"the lease of plan/7 is lost: {why}")
     assert list(ended.endings().values()) == ["stored"]
     assert scrapy(["verify", str(ended.store)], tmp_path).exit == 0
     assert scrapy(["replay", str(ended.store), "-a", f"store={tmp_path / 'again'}"], tmp_path).exit == 0

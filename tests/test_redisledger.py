@@ -19,7 +19,7 @@ from seaspider.clock import SystemClock
 from seaspider.core.leases import Lease
 from seaspider.core.politeness import Claimed, Lost, Settled
 from seaspider.core.redisurl import redis_place
-from seaspider.ledger import LedgerAway, LedgerStopped
+from seaspider.ledger import LeaseTaken, LedgerAway, LedgerStopped
 from seaspider.redisledger import RedisLedger, UnfitServer
 from tests import eventloop
 from tests.ledgers import IP, A, B
@@ -198,6 +198,13 @@ def test_a_lease_is_not_held_any_more(server: RedisProcess) -> None:
         with server.client as client:
             client.flushall()
         assert not one.renew(lease)
+        with (
+            opened(server, lease=lease) as runner,
+            pytest.raises(
+                LeaseTaken, match=r"^the lease of plan/7 is lost: another runner has taken it, or the ledger "
+            ),
+        ):
+            claim(runner, A)
 
 
 # --- clocks ---
@@ -383,22 +390,22 @@ UNFIT: dict[str, tuple[dict[str, Any], Callable[[RedisProcess], str], str]] = {
     "an unknown authority": (
         {"tls": True},
         lambda server: f"rediss://127.0.0.1:{server.port}",
-        "TLS failed: self-signed certificate in certificate chain",
+        "fails the TLS check: self-signed certificate in certificate chain",
     ),
     "another name": (
         {"tls": True},
         lambda server: server.url.replace("127.0.0.1", "localhost"),
-        "TLS failed: Hostname mismatch, certificate is not valid for 'localhost'.",
+        "fails the TLS check: Hostname mismatch, certificate is not valid for 'localhost'.",
     ),
     "no such authority": (
         {"tls": True},
         lambda server: server.url.replace("ca.pem", "none.pem"),
-        "ssl_ca_certs cannot be read: [Errno 2] No such file or directory: ",
+        "needs the file of ssl_ca_certs, which cannot be read: [Errno 2] No such file or directory: ",
     ),
     "an authority that is none": (
         {"tls": True},
         lambda server: server.url.replace("ca.pem", "redis.conf"),
-        "TLS failed: [X509",
+        "fails the TLS check: [X509",
     ),
 }
 
@@ -454,6 +461,49 @@ def test_a_user_needs_no_more_rights_than_readme_names(server: RedisProcess, cap
         client.execute_command("ACL", "SETUSER", "crawler", "-info")
     with pytest.raises(UnfitServer, match=r"does not let this user do what the ledger needs: .*'info'"):
         RedisLedger(place, CLOCK)
+
+
+LACKING = {
+    "other keys": (
+        "~other:* +@all",
+        "this user has no permissions to access one of the keys used as arguments",
+    ),
+    "no keys": ("+@all", "this user has no permissions to access one of the keys used as arguments"),
+    "no leases": (
+        "~seaspider:epoch ~seaspider:key:* +@all",
+        "this user has no permissions to access one of the keys used as arguments",
+    ),
+    "keys to read": (
+        "%R~seaspider:* +@all",
+        "this user has no permissions to access one of the keys used as arguments",
+    ),
+    "no scripts": ("~seaspider:* +@all -evalsha", "this user has no permissions to run the 'evalsha' command"),
+    "no new scripts": ("~seaspider:* +@all -script", "this user has no permissions to run the 'script|load' command"),
+    "no pexpire": (
+        "~seaspider:* +@all -pexpire",
+        "PEXPIRE seaspider:epoch, PEXPIRE seaspider:lease:, PEXPIRE seaspider:key:",
+    ),
+    "no time": ("~seaspider:* +@all -time", "TIME"),
+}
+
+
+@pytest.mark.parametrize(("rights", "why"), LACKING.values(), ids=LACKING)
+def test_a_user_without_a_right_is_told_at_the_start(server: RedisProcess, rights: str, why: str) -> None:
+    with server.client as client:
+        before = client.keys()
+        client.execute_command("ACL", "SETUSER", "crawler", "on", ">s3cret", *rights.split())
+        with pytest.raises(UnfitServer) as caught:
+            RedisLedger(redis_place(f"redis://crawler:s3cret@127.0.0.1:{server.port}/0"), CLOCK)
+        assert str(caught.value) == f"does not let this user do what the ledger needs with keys seaspider:*: {why}"
+        assert client.keys() == before
+
+
+def test_a_server_that_cannot_be_asked_for_rights_is_not(server: RedisProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redis 6 has no such function."""
+    without(monkeypatch, "rights.lua", "redis.acl_check_cmd", "redis.no_such_function")
+    with server.client as client:
+        client.execute_command("ACL", "SETUSER", "crawler", *RIGHTS.split(), "-pexpire")
+    eventloop.run(RedisLedger(redis_place(f"redis://crawler:s3cret@127.0.0.1:{server.port}/0"), CLOCK).close())
 
 
 # --- what it keeps, and its end ---

@@ -1,9 +1,12 @@
 """A ledger's URL: what it may say, and that no text but the URL itself holds its password."""
 
+from pathlib import Path
+
 import pytest
 
 from seaspider.core.redisurl import RedisPlace, redis_place, shown
 from seaspider.errors import SettingError
+from tests.crawling import ROOT, crawl
 from tests.test_config import config
 
 GOOD = {
@@ -59,5 +62,62 @@ def test_the_password_is_in_no_record_of_the_settings() -> None:
     assert "s3cret" not in repr(read)
 
 
-def test_a_path_is_no_url() -> None:
-    assert shown("state/ledger.sqlite3") == "state/ledger.sqlite3"
+PATHS = [
+    "state/ledger.sqlite3",
+    "/var/lib/redis/:pauses@night",
+    "./redis:pauses",
+    "../a@b",
+    "redis",
+    "redis.sqlite3",
+    "redis-ledger/pauses",
+    "redislike/pauses",
+    "2026/11:30",
+    ":memory:",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_is_no_url(path: str) -> None:
+    assert shown(path) == path
+    read = config(SEASPIDER_LEDGER=path)
+    assert (read.ledger, read.to_record()["ledger"]) == (path, path)
+
+
+NEITHER = "is neither a URL (redis://HOST, rediss://HOST) nor a file; a file that is called so needs ./ before it"
+MISTYPED = {
+    "redis:/:s3cret@127.0.0.1:16399": "redis***",
+    "redis:s3cret@127.0.0.1": "redis***",
+    "redis:127.0.0.1": "redis***",
+    "redis//:s3cret@127.0.0.1/0": "redis***",
+    "redis/:s3cret@127.0.0.1/0": "redis***",
+    "redis/127.0.0.1": "redis***",
+    "rediss:/u:s3cret@h": "rediss***",
+    "rediss:\\\\u:s3cret@h": "rediss***",
+    "redis\\\\h": "redis***",
+    "REDIS:/:s3cret@h": "REDIS***",
+    "Redis//:s3cret@h": "Redis***",
+    " redis:/:s3cret@h": "***",
+    "redis;//:s3cret@h": "redis***",
+    "rdis:/:s3cret@h": "***",
+    ":s3cret@h": "***",
+    "u:s3cret@h:6379": "***",
+    "s3cret@h": "***",
+    "redis:/:s3\ncret@h": "redis***",
+    "redis:/:s3crét@h": "redis***",
+}
+
+
+@pytest.mark.parametrize(("url", "text"), MISTYPED.items(), ids=[ascii(url) for url in MISTYPED])
+def test_what_is_like_a_url_is_no_path(url: str, text: str) -> None:
+    """It would be a ledger of this machine alone, and the password the name of a file."""
+    with pytest.raises(SettingError) as caught:
+        config(SEASPIDER_LEDGER=url)
+    assert str(caught.value) == f"setting SEASPIDER_LEDGER = {text!r}: {NEITHER}"
+
+
+def test_a_crawl_with_such_a_ledger_makes_no_file(tmp_path: Path) -> None:
+    ended = crawl(["http://h0.test/"], tmp_path, settings={"SEASPIDER_LEDGER": "redis:/:s3cret@127.0.0.1:16399"})
+    assert (ended.exit, ended.out) == (2, "")
+    assert ended.log == f"scrapy crawl: setting SEASPIDER_LEDGER = 'redis***': {NEITHER}\n"
+    assert not ended.store.exists()
+    assert not list(ROOT.glob("redis:*"))

@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -110,9 +110,11 @@ def _exit_code(error: Exception) -> ExitCode:
 
 
 def say(command: ScrapyCommand, text: object) -> None:
-    """One line on standard error, whatever characters are in it."""
+    """One line on standard error, whatever characters are in it. If nobody takes it, that changes no exit code."""
     name = command.__module__.rpartition(".")[2]
-    print(f"scrapy {name}: {printable(str(text))}", file=sys.stderr, flush=True)
+    # A full disk, a pipe whose reader has gone, or closed.
+    with suppress(OSError, ValueError):
+        print(f"scrapy {name}: {printable(str(text))}", file=sys.stderr, flush=True)
 
 
 def usable_url(text: str) -> Url:
@@ -166,6 +168,7 @@ def _spare_the_collector() -> None:
 def _leave() -> NoReturn:
     """Ends the process without waiting for threads, of which one may be looking up a name for minutes."""
     logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
     os._exit(ExitCode.INTERRUPTED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -44,7 +45,7 @@ class Command(ScrapyCommand):
         return (
             "Say from the records of a store why a URL was fetched or not, what decided, and what would have to "
             "change. Nobody is asked and nothing is written. Exit code 0: explained; 3: never seen, and nothing in "
-            "force decides it; 2: no store, or no usable URL or time."
+            "force decides it, or it waits in a shard of a fleet; 2: no store, or no usable URL or time."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -78,7 +79,11 @@ class Command(ScrapyCommand):
 def _object(found: Explanation | Rejection, shard: int | None) -> str:
     from seaspider.explain.report import as_object
 
-    return json.dumps(as_object(found) if shard is None else {**as_object(found), "shard": shard})
+    if shard is None:
+        return json.dumps(as_object(found))
+    return json.dumps(
+        {**as_object(found), "shard": shard, "waits": None if found.waits is None else asdict(found.waits)}
+    )
 
 
 def _text(found: Explanation | Rejection, shard: int | None) -> str:
@@ -86,8 +91,10 @@ def _text(found: Explanation | Rejection, shard: int | None) -> str:
     from seaspider.explain.report import as_text
     from seaspider.fleet.plan import name_of
 
-    where = "" if shard is None else f"\n{'shard':<12} {name_of(shard)}, whose store is {found.store}"
-    return as_text(found) + where
+    if shard is None:
+        return as_text(found)
+    where = f"whose store is {found.store}" if found.begun else "which has not begun"
+    return f"{as_text(found)}\n{'shard':<12} {name_of(shard)}, {where}"
 
 
 def _store(text: str) -> StoreReader:

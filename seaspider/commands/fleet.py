@@ -8,7 +8,7 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -184,12 +184,19 @@ def _planned(plan: Plan, store: Path) -> str:
 
 @contextmanager
 def _locked(store: Path) -> Iterator[None]:
-    """One fleet at a time. Raises StoreInUse, StoreError."""
+    """One fleet at a time. Of a fleet that got no plan nothing stays. Raises StoreInUse, StoreError."""
     from seaspider.fleet.locks import FLEET, fleet_held
 
+    new = [folder for folder in (store, *store.parents) if not folder.exists()]
     try:
         store.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{store / FLEET}: cannot be written: {error.strerror or error}") from error
-    with fleet_held(store, "another fleet"):
-        yield
+    try:
+        with fleet_held(store, "another fleet"):
+            yield
+    finally:
+        # Only if they are empty.
+        with suppress(OSError):
+            for folder in new:
+                folder.rmdir()

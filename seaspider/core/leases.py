@@ -14,6 +14,8 @@ BRIEF_S: Final = 30.0
 """A shorter one may be lost when the machine is busy."""
 TOO_BRIEF_S: Final = 3.0
 """Nobody who waits could tell by the renewals, three in a lease, whether its holder lives."""
+LOST: Final = "is lost: another runner has taken it, or the ledger has forgotten it"
+"""What becomes of a lease that cannot be renewed, after its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The address of a Redis server, read from a URL: `redis://` or, by TLS, `rediss://[USER:PASSWORD@]HOST[:PORT][/DB]`.
 
-Decides which parts and options there may be; nothing that would make TLS trust anybody. A password is in no text but
-the URL's own.
+Decides which parts and options there may be, nothing that would make TLS trust anybody, and what is too much like a URL
+to be a file's name. A password is in no text but the URL's own.
 """
 
 import re
@@ -16,6 +16,9 @@ OPTIONS: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 _PORT: Final = 6379
 _AUTHORITY = re.compile(r"(?<=://).*@", re.DOTALL)
+_SCHEME = re.compile(r"rediss?", re.IGNORECASE)
+# A relative path with a colon in its first part, an @, or the scheme for its first folder; :memory: is no path.
+_MISTYPED = re.compile(r"\s*(?![./]|:memory:$)([^/]*:|.*@|rediss?\s*[/\\])", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,16 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
+def is_mistyped(text: str) -> bool:
+    """Whether it may be meant as a URL and is none. With `./` before it, it is a file's name all the same."""
+    return not is_url(text) and _MISTYPED.match(text) is not None
+
+
 def shown(url: str) -> str:
     """A ledger's URL, right or wrong, without what may be a secret in it; a path as it is."""
+    if is_mistyped(url):
+        scheme = _SCHEME.match(url)
+        return f"{scheme[0] if scheme else ''}{HIDDEN}"
     if not is_url(url):
         return url
     try:

@@ -7,7 +7,7 @@ have to change. Words and layout are explainreport's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from seaspider.core import explainchange
@@ -20,7 +20,7 @@ from seaspider.core.visits import Hop
 from seaspider.errors import ExitCode, UsageFault
 from seaspider.explain.evidence import ALWAYS, Evidence, gather, rejected_lines, runs_until
 from seaspider.explain.judgement import Judgement, has_body, judge
-from seaspider.explain.rows import Attempt, Begun, QueueLine, RunInfo, VisitRow
+from seaspider.explain.rows import Attempt, Begun, QueueLine, RunInfo, VisitRow, Waits
 from seaspider.storereader import StoreReader
 
 
@@ -38,6 +38,8 @@ class Kind(StrEnum):
     """A link to it is followed; it was not begun yet."""
     QUEUED = "queued"
     """In the queue, or known when a link to it was found; not begun yet."""
+    WAITING = "waiting"
+    """In the queue of a fleet's shard that has not come to it."""
     LINKED = "linked"
     """Links to it were not followed."""
     NEVER_SEEN = "never-seen"
@@ -55,6 +57,12 @@ class Explanation:
     judgement: Judgement
     bodies: Mapping[int, bool] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
+    waits: Waits | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the store has a run, as far as known."""
+        return bool(self.evidence.runs)
 
     @property
     def url(self) -> Url:
@@ -110,7 +118,12 @@ class Explanation:
     @property
     def exit_code(self) -> ExitCode:
         undecided = self.kind is Kind.NEVER_SEEN and self.judgement.undecided is not None
-        return ExitCode.UNFINISHED if undecided else ExitCode.DONE
+        return ExitCode.UNFINISHED if undecided or self.kind is Kind.WAITING else ExitCode.DONE
+
+    def waiting(self, waits: Waits) -> Explanation:
+        """The same, of a URL whose turn has not come; one that was asked for on another's behalf stays that."""
+        kind = self.kind if self.kind in (Kind.REDIRECT, Kind.REQUESTED) else Kind.WAITING
+        return replace(self, kind=kind, changes=(explainchange.RUN_AGAIN,), waits=waits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +135,8 @@ class Rejection:
     at: str | None
     lines: tuple[QueueLine, ...]
     exit_code: ExitCode = ExitCode.DONE
+    waits: Waits | None = None
+    begun: bool = True
 
     @property
     def summary(self) -> str:

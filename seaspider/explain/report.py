@@ -13,6 +13,7 @@ from seaspider.explain.explanation import Explanation, Kind, Rejection
 from seaspider.explain.record import as_object
 from seaspider.explain.rows import Attempt, QueueLine, RunInfo
 from seaspider.explain.sentences import judged, summary
+from seaspider.fleet.plan import name_of
 
 __all__ = ["as_object", "as_text"]
 
@@ -23,7 +24,7 @@ _DECISIONS = {
     Decision.DISALLOW: "disallowed",
     Decision.UNREACHABLE: "not allowed",
 }
-_UNVISITED = (Kind.NEVER_SEEN, Kind.LINKED)
+_UNVISITED = (Kind.NEVER_SEEN, Kind.WAITING, Kind.LINKED)
 
 
 def as_text(found: Explanation | Rejection) -> str:
@@ -48,6 +49,8 @@ def _known(found: Explanation) -> Rows:
         yield "queue", f"line {line}, in run {run}"
     for skipped in evidence.queue:
         yield _queue_row(skipped)
+    if found.waits is not None:
+        yield "queue", f"line {found.waits.line}, waits in shard {name_of(found.waits.shard)}"
     for link in evidence.followed:
         yield "link", f"followed from {link.page} (link {link.n}), in run {link.run}, to depth {link.depth}"
     for link in evidence.unfollowed.values():

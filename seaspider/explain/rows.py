@@ -46,6 +46,14 @@ class QueueLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """A line of a fleet's queue that no crawl has come to, and the shard whose it is."""
+
+    line: int
+    shard: int
+
+
+@dataclass(frozen=True, slots=True)
 class VisitRow:
     """A page record. `kept`: an earlier record, repeated without a request as its `not_before` had not come."""
 

@@ -15,6 +15,7 @@ from seaspider.explain.evidence import ALWAYS
 from seaspider.explain.explanation import Explanation, Kind, hop_of, limits_of
 from seaspider.explain.judgement import Judgement, Undecided
 from seaspider.explain.rows import Attempt, VisitRow
+from seaspider.fleet.plan import name_of
 
 NEVER_SEEN: Final = "Never seen in this store."
 
@@ -34,6 +35,10 @@ def summary(found: Explanation) -> str:
             return f"Not fetched yet: a link on {found.evidence.followed[-1].page} is followed; its turn had not come."
         case Kind.QUEUED:
             return _queued(found)
+        case Kind.WAITING:
+            assert found.waits is not None
+            line, shard = found.waits.line, name_of(found.waits.shard)
+            return f"Not fetched yet: line {line} of the queue waits in shard {shard}. {judged(found, found.judgement)}"
         case Kind.LINKED:
             link = next(iter(found.evidence.unfollowed.values()))
             return f"Not fetched: no visit of it is recorded; a link on {link.page} was not followed ({link.reason})."

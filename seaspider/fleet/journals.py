@@ -18,6 +18,7 @@ from seaspider.terminal import printable
 _CLAIM: Final = b'"event":"claim"'
 _PIECE_BYTES: Final = 1 << 20
 _MOST_SAID: Final = 500
+_BREAKS_OFF: Final = "its log breaks off in a line: the disk is full, or it was killed"
 # These say what became of each line of the queue, so there must be a line that says it, too.
 _TOLD: Final = frozenset({ExitCode.DONE, ExitCode.UNFINISHED, ExitCode.GATE})
 
@@ -40,9 +41,12 @@ def last_line(log: Path) -> str:
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _MOST_SAID))
-            lines = file.read().decode(errors="replace").strip().splitlines()
+            text = file.read().decode(errors="replace")
     except OSError:
         return ""
+    if text and not text.endswith("\n"):
+        return _BREAKS_OFF
+    lines = text.strip().splitlines()
     return printable(lines[-1]) if lines else ""
 
 

@@ -18,10 +18,10 @@ from seaspider import bodyfiles, faultpoints
 from seaspider.core.records import File
 from seaspider.errors import ExitCode, SeaspiderError, StoreError
 from seaspider.fleet.folder import Fleet
+from seaspider.fleet.foreign import refuse_foreign
 from seaspider.fleet.locks import fleet_held
-from seaspider.fleet.merging import FILES, Merging
+from seaspider.fleet.merging import FILES, UNFINISHED, Merging
 
-UNFINISHED: Final = "merge.part"
 _SHOWN: Final = 10
 _BUFFER_BYTES: Final = 1 << 20
 
@@ -35,10 +35,12 @@ class Incomplete(SeaspiderError):
 def merge(folder: Path, *, partial: bool = False) -> dict[str, Any]:
     """The record of the merged store's manifest. `partial`: merge what there is.
 
-    Raises Incomplete, UsageFault for what is no fleet or of another plan, StoreInUse, and StoreError.
+    Raises Incomplete, UsageFault for what is no fleet, of another plan or no merge's to write over, StoreInUse, and
+    StoreError.
     """
     fleet = Fleet.of(folder)
     with fleet_held(folder, "a fleet, or by another merge"):
+        refuse_foreign(folder)
         unfinished = folder / UNFINISHED
         try:
             # Of a process that was killed.
@@ -55,7 +57,8 @@ def merge(folder: Path, *, partial: bool = False) -> dict[str, Any]:
         except OSError as error:
             raise StoreError(f"{folder}: cannot be merged: {error.strerror or error}") from error
         finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            if not _is_broken(folder):
+                shutil.rmtree(unfinished, ignore_errors=True)
         return merging.record()
 
 
@@ -91,6 +94,11 @@ def _name(unfinished: Path, folder: Path) -> None:
     (unfinished / File.MANIFEST).rename(folder / File.MANIFEST)
     faultpoints.reached(f"after rename {File.MANIFEST}")
     _sync_folder(folder)
+
+
+def _is_broken(folder: Path) -> bool:
+    """It was cut short between its first name and its last."""
+    return not (folder / File.MANIFEST).exists() and any((folder / file).exists() for file in FILES)
 
 
 # --- bodies ---

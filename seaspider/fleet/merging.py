@@ -28,6 +28,8 @@ from seaspider.verify.equal import EqualDigest, is_final
 
 FILES: Final = (File.SKIPPED, File.ROBOTS, File.PAGES, File.LINKS)
 """What the merged store has beside its manifest. Intents and requests stay with the shards."""
+UNFINISHED: Final = "merge.part"
+"""Where it is made. Files of a merged store without its manifest are a broken merge's if this is there, too."""
 _SHARD: Final = Struct(">H")
 
 

@@ -18,6 +18,7 @@ from seaspider.core.queue import Block, QueueError
 from seaspider.core.shards import RULE, Placement
 from seaspider.errors import QueueFileError, StoreError, UsageFault
 from seaspider.fleet import plan as plans
+from seaspider.fleet.foreign import refuse_foreign
 from seaspider.fleet.plan import Part, Plan
 from seaspider.fleet.suffixes import bundled
 from seaspider.queuefile import QueueFile, sha256_of
@@ -33,6 +34,7 @@ def make(queue: str, store: Path, shards: int) -> Plan:
 
     Raises UsageFault (QueueFileError for the queue, PlanError for a plan that is none) and StoreError.
     """
+    refuse_foreign(store)
     folder = plans.plan_folder(store)
     if folder.exists():
         return _checked(plans.read(folder), queue, shards, folder)
@@ -45,6 +47,8 @@ def make(queue: str, store: Path, shards: int) -> Plan:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         plan = _write(QueueFile(queue), unfinished, shards)
+        # A long queue takes long, and until there is a plan a crawl may begin here.
+        refuse_foreign(store)
         unfinished.rename(folder)
         _sync_folder(store)
     except OSError as error:
@@ -58,8 +62,6 @@ def make(queue: str, store: Path, shards: int) -> Plan:
 
 def _checked(plan: Plan, queue: str, shards: int, folder: Path) -> Plan:
     """A plan keeps the suffix list it was made with, whichever there is now."""
-    if plan.shards != shards:
-        raise UsageFault(f"{folder}: is a plan of {plan.shards} shards, not {shards}; name another store")
     try:
         sha256 = sha256_of(queue)
     except QueueError as error:
@@ -69,6 +71,8 @@ def _checked(plan: Plan, queue: str, shards: int, folder: Path) -> Plan:
             f"{folder}: is the plan of another queue: its sha256 is {plan.queue_sha256}, that of {queue} is {sha256}; "
             "name another store"
         )
+    if plan.shards != shards:
+        raise UsageFault(f"{folder}: is a plan of {plan.shards} shards, not {shards}; name another store")
     return plan
 
 

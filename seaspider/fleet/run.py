@@ -7,6 +7,7 @@ a second one ends at once.
 
 from __future__ import annotations
 
+import errno
 import signal
 import threading
 import time
@@ -24,9 +25,10 @@ from seaspider.fleet import task
 from seaspider.fleet.journals import Watched, is_finished, judged, last_line
 from seaspider.fleet.plan import Plan, name_of, plan_folder, shard_store
 from seaspider.fleet.roster import Roster, Shard, State
-from seaspider.fleet.task import Order
+from seaspider.fleet.task import PROJECT, Order
 
 _LOOK_S: Final = 0.5
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 LOGS: Final = "logs"
 
 
@@ -141,8 +143,9 @@ class FleetRun:
         if error is None or type(error).__name__ == "KilledWorker":
             return None
         # It could not begin, and no other worker could: the project, the store or the log is not there.
-        shard.said = f"a worker cannot begin it: {error}"
-        return ExitCode.USAGE
+        shard.said = _no_beginning(error)
+        full = isinstance(error, OSError) and error.errno in _FULL
+        return ExitCode.STORE if full else ExitCode.USAGE
 
     def _log(self, shard: Shard) -> Path:
         return self._crawl.store / LOGS / f"{name_of(shard.number)}.log"
@@ -158,6 +161,17 @@ class FleetRun:
             shard.requests = self._watched[shard.number].look()
         except OSError as error:
             raise StoreError(f"shard {name_of(shard.number)}: cannot be read: {error.strerror or error}") from error
+
+
+def _no_beginning(error: BaseException) -> str:
+    """Why a worker did not get as far as a crawl, in one line."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ImportError):
+            needs = f"it needs PYTHONPATH={PROJECT} and the packages of requirements.txt"
+            return f"Dask's scheduler, or a worker, cannot import this project ({cause}); {needs}"
+        cause = cause.__cause__
+    return f"a worker cannot begin it: {' '.join(str(error).split())}"
 
 
 @contextmanager

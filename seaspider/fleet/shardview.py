@@ -1,16 +1,23 @@
-"""The store of one shard, with the line numbers of the whole queue; and which shards may know something of a URL."""
+"""The store of one shard, with the line numbers of the whole queue; which shards may know something of a URL, and which
+line of the queue it is.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from seaspider.core.plainurls import Origins
+from seaspider.core.queue import QueueError
 from seaspider.core.records import File
 from seaspider.core.shards import RULE, Placement
 from seaspider.core.urls import UrlError, normalise
 from seaspider.fleet.folder import Fleet
+from seaspider.fleet.plan import PlanError
 from seaspider.fleet.suffixes import bundled
 from seaspider.journal import Row
+from seaspider.queuefile import QueueFile
 from seaspider.storereader import StoreReader
 
 _WITH_LINES = frozenset({File.SKIPPED, File.INTENTS, File.PAGES})
@@ -43,6 +50,43 @@ def shards_for(fleet: Fleet, text: str) -> list[int]:
     begun = [shard for shard in range(fleet.plan.shards) if fleet.is_begun(shard)]
     own = _placed(fleet, text)
     return sorted(begun, key=lambda shard: (shard != own, shard))
+
+
+class Place(NamedTuple):
+    """A line of the whole queue, and the shard whose it is."""
+
+    line: int
+    shard: int
+
+
+def place_in_plan(fleet: Fleet, text: str) -> Place | None:
+    """The first line of the queue that is this URL, whatever became of it. Raises PlanError."""
+    try:
+        url = normalise(text).text.encode()
+    except UrlError:
+        return None
+    own = _placed(fleet, text)
+    shards = range(fleet.plan.shards) if own is None else (own,)
+    places = (Place(fleet.lines(shard)[line - 1], shard) for shard in shards for line in _first_line(fleet, shard, url))
+    return min(places, default=None)
+
+
+def _first_line(fleet: Fleet, shard: int, url: bytes) -> Iterator[int]:
+    """In a shard's queue; none if it is not there."""
+    path = str(fleet.queue(shard))
+    queue = QueueFile(path, part=True)
+    found: int | None = None
+    try:
+        for block in queue.blocks(Origins()):
+            if found is None and url in block.urls:
+                found = block.lines[block.urls.index(url)]
+    except QueueError as error:
+        raise PlanError(str(error)) from error
+    expected = fleet.plan.parts[shard].sha256
+    if queue.sha256 != expected:
+        raise PlanError(f"{path}: was changed: its sha256 is {queue.sha256}, the plan has {expected}")
+    if found is not None:
+        yield found
 
 
 def _placed(fleet: Fleet, text: str) -> int | None:

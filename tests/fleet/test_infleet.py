@@ -81,6 +81,125 @@ def test_with_another_suffix_list_all_shards_are_looked_at(crawled: Crawled, tmp
         assert (found["known"], found["fetched"]) == ("visited", True)
 
 
+# Whose turn has not come
+
+
+WAITING = "Not fetched yet: line {line} of the queue waits in shard 000{shard}. "
+
+
+def a_url_and_its_shard(crawled: Crawled) -> tuple[str, int]:
+    """`/` of a host whose shard is not that of the host before, which redirects to it."""
+    for host in range(1, HOSTS):
+        shard = shard_of(crawled.fleet, crawled.url(host, "/"))
+        if shard != shard_of(crawled.fleet, crawled.url(host - 1, "/")):
+            return crawled.url(host, "/"), shard
+    raise AssertionError
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["other shards have begun", "none has"])
+def test_a_url_of_a_shard_that_has_not_begun_waits_there(crawled: Crawled, tmp_path: Path, begun: bool) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(crawled.fleet, store)
+    url, shard = a_url_and_its_shard(crawled)
+    shutil.rmtree(store / f"shards/000{shard}" if begun else store / "shards")
+    line = crawled.queue.read_text().splitlines().index(url) + 1
+    ended = explain(crawled, url, store=store)
+    assert (ended.exit, ended.log) == (3, "")
+    assert ended.out.splitlines() == [
+        url,
+        WAITING.format(line=line, shard=shard) + "Not decided: no run had begun.",
+        "",
+        f"queue        line {line}, waits in shard 000{shard}",
+        "to change    run again",
+        f"shard        000{shard}, which has not begun",
+    ]
+    found = json.loads(explain(crawled, url.replace("http", "HTTP"), "--json", store=store).out)
+    assert (found["known"], found["shard"], found["waits"]) == ("waiting", shard, {"line": line, "shard": shard})
+    assert found["changes"] == ["run again"]
+    assert list(found)[-2:] == ["shard", "waits"]
+
+
+def without_rows(store: Path, shard: int, url: str) -> None:
+    """As if the crawl of the shard had not come to the URL."""
+    for name in ("pages", "intents", "requests", "links", "skipped"):
+        path = store / f"shards/000{shard}/{name}.jsonl"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in records(path) if url not in json.dumps(row)))
+
+
+def test_a_url_that_the_shard_has_not_come_to_waits_though_its_robots_is_known(
+    crawled: Crawled, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(crawled.fleet, store)
+    url = crawled.url(2, "/gone")
+    shard = shard_of(store, url)
+    without_rows(store, shard, url)
+    line = crawled.queue.read_text().splitlines().index(url) + 1
+    ended = explain(crawled, url, store=store)
+    lines = ended.out.splitlines()
+    assert ended.exit == 3
+    assert lines[1].startswith(WAITING.format(line=line, shard=shard) + "By the robots.txt of http://h2.test:")
+    assert lines[3] == f"queue        line {line}, waits in shard 000{shard}"
+    assert lines[-2:] == [
+        "to change    run again",
+        f"shard        000{shard}, whose store is {store}/shards/000{shard}",
+    ]
+
+
+def test_where_a_redirect_led_waits_for_its_own_turn(crawled: Crawled, tmp_path: Path) -> None:
+    store, target = tmp_path / "store", crawled.url(0, "/")
+    shutil.copytree(crawled.fleet, store)
+    shard = shard_of(store, target)
+    # As if another host's page had led to it.
+    other = next(n for n in range(SHARDS) if n != shard and (store / f"shards/000{n}/pages.jsonl").stat().st_size)
+    path = store / f"shards/000{other}/pages.jsonl"
+    source = next(page["url"] for page in records(path) if page["url"].endswith("/away"))
+    led = crawled.url((int(source[8]) + 1) % HOSTS, "/b")
+    path.write_text(path.read_text().replace(led, target))
+    shutil.rmtree(store / f"shards/000{shard}")
+    found = explained(crawled, target, store=store)
+    line = crawled.queue.read_text().splitlines().index(target) + 1
+    assert (found["known"], found["shard"], found["fetched"]) == ("redirect", other, True)
+    assert (found["waits"], found["changes"]) == ({"line": line, "shard": shard}, ["run again"])
+    assert f"queue        line {line}, waits in shard 000{shard}" in explain(crawled, target, store=store).out
+
+
+def test_with_another_suffix_list_each_shards_queue_is_looked_at(crawled: Crawled, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(crawled.fleet, store)
+    shutil.rmtree(store / "shards")
+    path = store / "plan/plan.json"
+    path.write_text(path.read_text().replace(bundled().sha256, "0" * 64))
+    for host in range(HOSTS):
+        url = crawled.url(host, "/away")
+        ended = explain(crawled, url, "--json", store=store)
+        waits = {"line": crawled.queue.read_text().splitlines().index(url) + 1, "shard": shard_of(crawled.fleet, url)}
+        assert (ended.exit, json.loads(ended.out)["waits"]) == (3, waits)
+
+
+def test_a_plan_that_was_changed_is_one_line(crawled: Crawled, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(crawled.fleet, store)
+    shutil.rmtree(store / "shards")
+    url, shard = a_url_and_its_shard(crawled)
+    path = store / f"plan/000{shard}.txt"
+    path.write_bytes(path.read_bytes() + b"http://more.test/\n")
+    ended = explain(crawled, url, store=store)
+    assert (ended.exit, ended.out) == (2, "")
+    assert ended.log.startswith(f"scrapy explain: {path}: was changed: its sha256 is ")
+    path.unlink()
+    ended = explain(crawled, url, store=store)
+    assert (ended.exit, ended.log) == (2, f"scrapy explain: queue '{path}': No such file or directory\n")
+
+
+def test_what_no_shard_and_no_plan_has_is_told_as_ever(crawled: Crawled, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(crawled.fleet, store)
+    shutil.rmtree(store / "shards")
+    ended = explain(crawled, "http://h0.test/none", store=store)
+    assert (ended.exit, ended.log) == (2, f"scrapy explain: {store}: no shard has begun\n")
+
+
 def test_what_nobody_knows_is_never_seen(crawled: Crawled) -> None:
     ended = explain(crawled, "http://nowhere.test/")
     assert ended.exit == 3

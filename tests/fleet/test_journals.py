@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from seaspider.fleet.journals import Watched, is_finished, judged
+from seaspider.fleet.journals import Watched, is_finished, judged, last_line
 from seaspider.fleet.plan import Part
 
 PART = Part(3, 1, "a" * 64, "b" * 64)
@@ -87,3 +87,21 @@ def test_a_store_that_is_not_there_yet_has_none(tmp_path: Path) -> None:
     manifest(tmp_path / "none", start())
     (tmp_path / "none/requests.jsonl").write_bytes(CLAIM)
     assert watched.look() == 1
+
+
+BREAKS_OFF = "its log breaks off in a line: the disk is full, or it was killed"
+LOGS = {
+    "none": (None, ""),
+    "empty": (b"", ""),
+    "lines": (b"one\ntwo \x1b[1m\n", "two \\x1b[1m"),
+    "blank lines": (b"one\n\n", "one"),
+    "a line that was cut": (b"one\n2026-11-30 [scrapy.utils.lo", BREAKS_OFF),
+    "a long one": (b"x" * 600 + b"\nend\n", "end"),
+}
+
+
+@pytest.mark.parametrize(("octets", "expected"), LOGS.values(), ids=LOGS)
+def test_the_last_line_of_a_log_is_told_if_it_is_whole(tmp_path: Path, octets: bytes | None, expected: str) -> None:
+    if octets is not None:
+        (tmp_path / "log").write_bytes(octets)
+    assert last_line(tmp_path / "log") == expected

@@ -17,8 +17,8 @@ from seaspider.fleet.proof import spacing
 from seaspider.fleet.proof.spacing import Spacing, measure
 from seaspider.verify.evidence import Evidence
 from tests.fleet.conftest import Crawled
-from tests.fleet.smallfleets import DIES, SHARDS, merge, records, verify
-from tests.fleet.test_merge import change, drop, without_last_line
+from tests.fleet.smallfleets import DIES, SHARDS, merge, planned, records, verify
+from tests.fleet.test_merge import MERGED, change, drop, without_last_line
 
 Harm = Callable[[Path], Any]
 
@@ -78,7 +78,8 @@ def test_it_is_said_in_words(crawled: Crawled) -> None:
 
 
 def test_what_is_not_merged_or_not_complete_is_said(fleet: Path) -> None:
-    (fleet / "manifest.jsonl").unlink()
+    for file in MERGED:
+        (fleet / file).unlink()
     shutil.rmtree(fleet / "shards/0001")
     found = proven(fleet)
     lines = len((fleet / "plan/0001.lines").read_text().split())
@@ -87,6 +88,58 @@ def test_what_is_not_merged_or_not_complete_is_said(fleet: Path) -> None:
         "merged": [f"it was not merged yet: scrapy merge {fleet}"],
     }
     assert "merged" not in found["promises"]
+
+
+@pytest.mark.parametrize("left", [*MERGED[:-1], "all"])
+def test_merged_files_without_their_manifest_are_refuted(fleet: Path, left: str) -> None:
+    """Nothing looks at them then, whoever changed them."""
+    for file in MERGED:
+        if file == "manifest.jsonl" or left not in (file, "all"):
+            (fleet / file).unlink()
+    first = MERGED[0] if left == "all" else left
+    why = f"{first}: is there without manifest.jsonl, so no merge tells of it; merge again"
+    assert refuted(fleet) == {"merged": why}
+    assert merge(fleet).exit == 0
+    proven(fleet)
+
+
+KILLED = {
+    "the first name": ("before rename skipped.jsonl", "it was not merged yet: "),
+    "a later name": (
+        "before rename pages.jsonl",
+        "a merge was cut short; what is there (skipped.jsonl, robots.jsonl) proves nothing: ",
+    ),
+    "the manifest": (
+        "before rename manifest.jsonl",
+        "a merge was cut short; what is there (skipped.jsonl, robots.jsonl, pages.jsonl, links.jsonl) proves nothing: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("point", "note"), KILLED.values(), ids=KILLED)
+@pytest.mark.parametrize("how", ["killed", "an error"])
+def test_what_a_merge_left_that_was_cut_short_is_a_note(fleet: Path, point: str, note: str, how: str) -> None:
+    for file in MERGED:
+        (fleet / file).unlink()
+    fails = DIES.format(point=point, nth=1)
+    if how == "an error":
+        fails = fails.replace("os.kill(os.getpid(), signal.SIGKILL)", "raise OSError(28, 'No space left on device')")
+    ended = merge(fleet, sabotage=fails)
+    assert ended.exit == (-9 if how == "killed" else 74), ended.log
+    assert proven(fleet)["unproven"] == {"merged": [f"{note}scrapy merge {fleet}"]}
+    assert merge(fleet).exit == 0
+    assert proven(fleet)["unproven"] == {}
+
+
+def test_a_merge_that_is_cut_short_again_stays_a_note(fleet: Path) -> None:
+    """Also if the second one fails before it names anything."""
+    for point in ("before rename pages.jsonl", "before sync pages.jsonl"):
+        fails = DIES.format(point=point, nth=1).replace(
+            "os.kill(os.getpid(), signal.SIGKILL)", "raise OSError(28, 'full')"
+        )
+        assert merge(fleet, sabotage=fails).exit == 74
+        (note,) = proven(fleet)["unproven"]["merged"]
+        assert note.startswith("a merge was cut short; what is there (")
 
 
 # The plan
@@ -154,6 +207,21 @@ PLANS: dict[str, tuple[Harm, str]] = {
 def test_a_plan_that_is_not_that_of_a_queue_is_refuted(fleet: Path, harm: Harm, why: str) -> None:
     harm(fleet)
     assert refuted(fleet)["plan"].startswith(why)
+
+
+def test_a_misplaced_line_is_named_without_its_user_information(tmp_path: Path) -> None:
+    store = planned(tmp_path, ["http://h0.test/", "http://somebody:s3cret@h0.test/"], 2)
+    # Two plans in one: the second line is in the other shard.
+    texts = [read(store, f"000{shard}.txt") for shard in range(2)]
+    here = next(shard for shard in range(2) if b"s3cret" in texts[shard])
+    line = b"http://somebody:s3cret@h0.test/\n"
+    replan(
+        store, here, text=texts[here].replace(line, b""), numbers=read(store, f"000{here}.lines").replace(b"2\n", b"")
+    )
+    numbers = read(store, f"000{1 - here}.lines") + b"2\n"
+    replan(store, 1 - here, text=texts[1 - here] + line, numbers=numbers)
+    found = refuted(store)
+    assert found["plan"] == f"plan/000{1 - here}.txt: the line 'http://***@h0.test/' belongs to shard 000{here}"
 
 
 def test_the_queue_at_hand_must_be_that_of_the_plan(crawled: Crawled, fleet: Path) -> None:

@@ -13,16 +13,28 @@ from seaspider import bodyfiles, journal
 from seaspider.core.records import File
 from seaspider.errors import StoreError
 from seaspider.fleet.folder import Fleet
-from seaspider.fleet.merging import FILES, Merging
+from seaspider.fleet.merging import FILES, UNFINISHED, Merging
 from seaspider.fleet.plan import name_of
 from seaspider.verify.facts import contradiction
-from seaspider.verify.proof import Proof, Refuted
+from seaspider.verify.proof import Counterexample, Proof, Refuted
 
 AGAIN: Final = "if a shard was crawled on since, merge again"
 
 
 def is_merged(fleet: Fleet) -> bool:
     return (fleet.folder / File.MANIFEST).is_file()
+
+
+def without_manifest(fleet: Fleet) -> Proof | str:
+    """What is refuted of a folder that has no merged store, or else the note."""
+    left, again = [file for file in FILES if (fleet.folder / file).exists()], f"scrapy merge {fleet.folder}"
+    if not left:
+        return f"it was not merged yet: {again}"
+    if (fleet.folder / UNFINISHED).is_dir():
+        return f"a merge was cut short; what is there ({', '.join(left)}) proves nothing: {again}"
+    return Proof(
+        "merged", {}, Counterexample(left[0], f"is there without {File.MANIFEST}, so no merge tells of it; merge again")
+    )
 
 
 def prove(fleet: Fleet, merging: Merging) -> Proof:

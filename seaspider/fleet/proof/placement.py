@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from seaspider.core.plainurls import Origins
-from seaspider.core.queue import QueueError
+from seaspider.core.queue import Block, QueueError
 from seaspider.core.shards import RULE, Placement
 from seaspider.errors import QueueFileError
 from seaspider.fleet import planning
@@ -87,7 +87,7 @@ class _Check:
                     met = {origins.hosts[origin] for origin in block.origins} - hosts
                     if self._derivable:
                         _check_hosts(met, placement, shard, name)
-                        _check_others(block.rejected_raws, placement, shard, name)
+                        _check_others(block, placement, shard, name)
                     hosts |= met
             except QueueError as error:
                 raise Refuted(name, str(error).partition(": ")[2]) from error
@@ -129,10 +129,12 @@ def _check_hosts(hosts: set[str], placement: Placement, shard: int, name: str) -
         contradiction(right == shard, name, f"host {host} belongs to shard {name_of(right)}")
 
 
-def _check_others(raws: list[bytes], placement: Placement, shard: int, name: str) -> None:
-    for raw in raws:
+def _check_others(block: Block, placement: Placement, shard: int, name: str) -> None:
+    for skipped, raw in zip(block.rejected, block.rejected_raws, strict=True):
         right = placement.of_bytes(raw)
-        contradiction(right == shard, name, f"the line {raw[:80]!r} belongs to shard {name_of(right)}")
+        # As a record has it: without user information.
+        why = f"the line {(skipped.text or '')[:80]!r} belongs to shard {name_of(right)}"
+        contradiction(right == shard, name, why)
 
 
 def _underivable(fleet: Fleet, suffixes: SuffixList) -> Iterator[str]:

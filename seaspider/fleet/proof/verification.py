@@ -96,8 +96,10 @@ def _merged(fleet: Fleet, proofs: dict[str, Proof], notes: dict[str, list[str]])
     notes.setdefault("P6", []).extend(f"shard {standing}" for standing in merging.incomplete)
     if merged.is_merged(fleet):
         proofs["merged"] = merged.prove(fleet, merging)
+    elif isinstance(said := merged.without_manifest(fleet), Proof):
+        proofs["merged"] = said
     else:
-        notes["merged"] = [f"it was not merged yet: scrapy merge {fleet.folder}"]
+        notes["merged"] = [said]
     return merging.equal
 
 
