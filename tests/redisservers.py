@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,12 +32,12 @@ def program() -> str:
 
 
 def free_port() -> int:
-    """One that a cluster can use too: it adds 10,000 for a second port."""
+    """Below those that the system gives to clients: else one could take it while the server is away, even a client of
+    this very port, which is then connected to itself. A cluster adds 10,000 for a second port."""
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        if port <= 55_535:
+        port = random.randrange(11_000, 21_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
             return port
 
 
