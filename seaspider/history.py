@@ -158,21 +158,25 @@ def _read(store: Journal, book: RobotsBook) -> History:
             history.robots_ids = max(history.robots_ids, book.load(row.record).id)
         except RobotsRowError as error:
             raise row.error(str(error).removeprefix(f"{File.ROBOTS}: ")) from error
-    with reading_ahead(store, File.PAGES) as pages:
-        ended = _read_pages(store, history, pages)
-    ahead = {file: ahead_of(store, file) for file in (File.LINKS, File.INTENTS)}
-    for file in ahead:
+    for file in (File.LINKS, File.INTENTS):
         _last_run(store, file, history)
-
-    def complete() -> None:
-        _read_links(store, history, ended, ahead[File.LINKS])
-        _read_intents(store, history, ended, ahead[File.INTENTS])
+    ahead = {file: ahead_of(store, file) for file in (File.LINKS, File.INTENTS)}
 
     def leave() -> None:
         for reader in filter(None, ahead.values()):
             reader.close()
 
+    def complete() -> None:
+        _read_links(store, history, ended, ahead[File.LINKS])
+        _read_intents(store, history, ended, ahead[File.INTENTS])
+
     history.complete, history.leave = complete, leave
+    try:
+        with reading_ahead(store, File.PAGES) as pages:
+            ended = _read_pages(store, history, pages)
+    except BaseException:
+        leave()
+        raise
     return history
 
 

@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 _BLOCK_BYTES = 65_536
 _READ_BYTES = 1 << 20
+_PROBE_BYTES = 1 << 12
 _SHOWN_BYTES = 80
 _SHOWN_CHARS = 500
 _BEGINNING = to_line({}).rstrip(b"}\n")  # of every line: {"v":1
@@ -176,21 +177,28 @@ def blocks(path: Path, first: int = 0, step: int = 1) -> Iterator[bytes]:
 
 def _block(descriptor: int, start: int) -> bytes | None:
     """The whole lines that begin in _READ_BYTES from `start`; None behind the end of the file."""
-    before = start > 0
-    block = os.pread(descriptor, _READ_BYTES + before, start - before)
-    if len(block) <= before:
+    if not os.pread(descriptor, 1, start):
         return None
-    if before:
-        # The line that the bytes before belong to is theirs.
-        block = block[block.find(b"\n") + 1 :] if b"\n" in block else b""
-    at, size = start + _READ_BYTES, _BLOCK_BYTES
-    while block and not block.endswith(b"\n"):
-        more = os.pread(descriptor, size, at)
-        if not more:
-            return block[: block.rfind(b"\n") + 1]
-        block += more[: more.find(b"\n") + 1] if b"\n" in more else more
-        at, size = at + len(more), 2 * size
-    return block
+    # A line that began before is the block's before.
+    begin = _after_next_line_feed(descriptor, start - 1) if start else 0
+    if begin is None or begin >= start + _READ_BYTES:
+        return b""
+    end = _after_next_line_feed(descriptor, start + _READ_BYTES - 1)
+    if end is not None:
+        return os.pread(descriptor, end - begin, begin)
+    rest = os.pread(descriptor, os.fstat(descriptor).st_size - begin, begin)
+    return rest[: rest.rfind(b"\n") + 1]
+
+
+def _after_next_line_feed(descriptor: int, at: int) -> int | None:
+    """The place behind the first line feed from `at` on."""
+    size = _PROBE_BYTES
+    while probe := os.pread(descriptor, size, at):
+        found = probe.find(b"\n")
+        if found >= 0:
+            return at + found + 1
+        at, size = at + len(probe), 2 * size
+    return None
 
 
 def row(path: Path, number: int, line: bytes) -> Row:

@@ -21,7 +21,10 @@ Found = tuple[bytes, ...]
 _NUMBER: Final = r"(?:0|[1-9][0-9]{0,17})"
 _TEXT: Final = r'"[ !#-\[\]-~]*"'
 _TIME: Final = r'"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{12}Z"'
-_HEAD: Final = rf'^(?:\{{"v":{FORMAT},"run":({_NUMBER}),"visit":({_NUMBER}),"url":"([!#-\[\]-~]+)",'
+_KEY: Final = rf'^(?:\{{"v":{FORMAT},"run":({_NUMBER}),"visit":({_NUMBER}),"url":"'
+_URL: Final = r"[!#-\[\]-~]+"
+_HEAD: Final = rf'{_KEY}({_URL})",'
+_INTENDED: Final = rf'"line":(?:null|{_NUMBER}),"intended_at":{_TIME}\}}|.*)$'
 
 
 def _final_endings() -> Iterator[str]:
@@ -45,10 +48,9 @@ FINAL_PAGE: Final = re.compile(
     re.MULTILINE,
 )
 # Run, visit, URL.
-INTENT: Final = re.compile(
-    rf'{_HEAD}"line":(?:null|{_NUMBER}),"intended_at":{_TIME}\}}|.*)$'.encode(),
-    re.MULTILINE,
-)
+INTENT: Final = re.compile(f"{_HEAD}{_INTENDED}".encode(), re.MULTILINE)
+# Run, visit.
+INTENT_KEY: Final = re.compile(f'{_KEY}{_URL}",{_INTENDED}'.encode(), re.MULTILINE)
 # Run, visit: of a link that is not followed.
 LINK_LEFT: Final = re.compile(
     rf'^(?:\{{"v":{FORMAT},"run":({_NUMBER}),"visit":({_NUMBER}),"page":".*"'

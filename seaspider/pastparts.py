@@ -18,7 +18,7 @@ from seaspider import journal, readahead
 from seaspider.core.records import File, Outcome
 from seaspider.errors import StoreError
 from seaspider.journal import Row
-from seaspider.pastlines import FINAL_PAGE, INTENT, LINK_LEFT, Found, lines_of, spans
+from seaspider.pastlines import FINAL_PAGE, INTENT, INTENT_KEY, LINK_LEFT, Found, lines_of, spans
 
 _FORMS: Final = {File.PAGES: FINAL_PAGE, File.LINKS: LINK_LEFT, File.INTENTS: INTENT}
 _FAILED: Final = Outcome.FAILED.encode()
@@ -59,9 +59,9 @@ class Formed:
     """Of each page record whether it says that it failed."""
 
 
-def parts(block: bytes, file: File) -> list[Formed | bytes]:
-    """The lines of a block."""
-    found = lines_of(block, _FORMS[file])
+def parts(block: bytes, file: File, *, without_urls: bool = False) -> list[Formed | bytes]:
+    """The lines of a block. Only intents can be without their URLs."""
+    found = lines_of(block, INTENT_KEY if without_urls else _FORMS[file])
     lines: list[bytes] = []
     items: list[Formed | bytes] = []
     for start, end in spans(found):
@@ -78,7 +78,9 @@ def _formed(found: list[Found], file: File) -> Iterator[Formed]:
         columns = list(zip(*group, strict=True))
         part = Formed(int(run), len(columns[0]))
         if file is not File.LINKS:
-            part.visits, part.urls = array("Q", map(int, columns[1])), list(columns[2])
+            part.visits = array("Q", map(int, columns[1]))
+        if len(columns) > 2:
+            part.urls = list(columns[2])
         if file is File.PAGES:
             if any(depth != b"0" for depth in set(columns[3])):
                 part.depths = array("Q", map(int, columns[3]))
@@ -140,17 +142,14 @@ def parts_of(store: Journal, file: File, ahead: Ahead | None) -> Iterator[list[F
 
 
 def main(path: str, file: str, first: str, step: str) -> None:
-    """A process."""
-    readahead.send(_sent(Path(path), File(file), int(first), int(step)))
+    """A process. What links and intents tell is small, and asked for late: it is had before anybody asks."""
+    found = _sent(Path(path), File(file), int(first), int(step))
+    readahead.send(found if file == File.PAGES else list(found))
 
 
 def _sent(path: Path, file: File, first: int, step: int) -> Iterator[list[Formed | bytes] | str]:
     try:
         for block in journal.blocks(path, first, step):
-            items = parts(block, file)
-            for item in items:
-                if isinstance(item, Formed) and file is File.INTENTS:
-                    item.urls = []
-            yield items
+            yield parts(block, file, without_urls=file is File.INTENTS)
     except StoreError as error:
         yield str(error)

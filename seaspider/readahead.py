@@ -18,6 +18,8 @@ from typing import Any, Final
 
 PAYS_FROM_BYTES: Final = 1 << 24
 _PROJECT: Final = str(Path(__file__).resolve().parents[1])
+_PIPE_BYTES: Final = 1 << 20
+"""How far it may be ahead."""
 _END: Final = None
 
 
@@ -38,7 +40,7 @@ class Reader:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([_PROJECT, *sys.path[1:]])}
         command = [sys.executable, "-c", code, *arguments]
         self._process = subprocess.Popen(  # noqa: S603 - this very Python
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, pipesize=_PIPE_BYTES
         )
 
     def sent(self) -> Iterator[Any]:

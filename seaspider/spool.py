@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import weakref
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, compress
 from mmap import ACCESS_READ, mmap
@@ -26,7 +27,8 @@ _LARGE: Final = 1 << 20
 _MANY: Final = 50_000
 _AT_ONCE: Final = 256
 _KEY: Final = (1 << 32) - 1
-# A queue that is crawled again has each of its URLs read back. After many reads the beginning of the file is mapped.
+# A queue that is crawled again has each of its URLs read back. After many reads, and when most texts of some are known,
+# the beginning of the file is mapped.
 _MANY_READS: Final = 50_000
 _MAPPED_BYTES: Final = 1 << 26
 
@@ -76,10 +78,17 @@ class Spool:
     def _add_many(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
         first = len(self)
 
-        text = self.text
-
         def are_they(indices: list[int], numbers: list[int]) -> Iterator[bool]:
-            theirs = [text(number) if number < first else texts[number - first] for number in numbers]
+            if 2 * len(numbers) > len(texts):
+                self._map()
+            begins, mapped, text = self._begins, self._mapped, self.text
+            whole = bisect_right(begins, len(mapped)) - 1
+            theirs = [
+                mapped[begins[number] : begins[number + 1]]
+                if number < whole
+                else (text(number) if number < first else texts[number - first])
+                for number in numbers
+            ]
             return map(eq, map(texts.__getitem__, indices), theirs)
 
         keys = map(_KEY.__and__, map(self._digest, texts))
@@ -107,8 +116,14 @@ class Spool:
             return self._mapped[begin:end]
         self._reads += 1
         if self._reads % _MANY_READS == 0 and 4 * self._reads >= len(self):
-            self._mapped = mmap(self._file, min(_MAPPED_BYTES, self._begins[self._written]), access=ACCESS_READ)
+            self._map()
         return os.pread(self._file, end - begin, begin)
+
+    def _map(self) -> None:
+        """The beginning of the file, as far as there is more of it than before."""
+        size = min(_MAPPED_BYTES, self._begins[self._written])
+        if self._file is not None and size > len(self._mapped):
+            self._mapped = mmap(self._file, size, access=ACCESS_READ)
 
     def _place(self, text: bytes, key: int) -> int:
         """The slot of a text: its own, or the empty one where it would be."""

@@ -98,7 +98,7 @@ def test_no_lines(tmp_path, content):
 )
 def test_blocks_have_each_whole_line_once_whatever_their_size(tmp_path, monkeypatch, content, step, size):
     monkeypatch.setattr(journal, "_READ_BYTES", size)
-    monkeypatch.setattr(journal, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(journal, "_PROBE_BYTES", 1)
     (path := tmp_path / "a.jsonl").write_bytes(content)
     every = list(journal.blocks(path))
     assert len(every) == -(-len(content) // size)
