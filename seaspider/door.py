@@ -30,11 +30,12 @@ from seaspider.core.records import Ending, Outcome, Reason
 from seaspider.core.times import ns_from_s
 from seaspider.core.urls import Url
 from seaspider.core.visits import Hop
-from seaspider.errors import ExchangeFailed, Interrupted, LeaseLost, RunFailed, Shortage, VisitStopped
+from seaspider.errors import LeaseLost, RunFailed, Shortage
 from seaspider.exchange import Exchange
 from seaspider.ledger import LeaseTaken, Ledger, LedgerStopped
 from seaspider.messages import octets_of, response_of
 from seaspider.permits import Asked, Clearance, Permit, Permits
+from seaspider.refusals import ExchangeFailed, Interrupted, VisitStopped
 from seaspider.requestlog import RequestLog
 from seaspider.resolver import ResolveError, Resolver
 

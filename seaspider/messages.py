@@ -13,8 +13,8 @@ from seaspider import http1, scrapyhooks
 from seaspider.core.addresses import ip_of
 from seaspider.core.urls import Url
 from seaspider.decoding import ACCEPT_ENCODING
-from seaspider.errors import DoorRefusal
 from seaspider.permits import Asked
+from seaspider.refusals import DoorRefusal
 
 _SET_BY_THE_DOOR = frozenset(
     {b"host", b"user-agent", b"connection", b"accept-encoding", b"content-length", b"transfer-encoding"}

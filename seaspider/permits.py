@@ -23,8 +23,8 @@ from seaspider.core.robotsfile import LIMIT_BYTES
 from seaspider.core.robotsstate import RobotsReason, RobotsState
 from seaspider.core.visits import Answered, Hop, Visit
 from seaspider.decoding import Decoded, decode
-from seaspider.errors import DoorRefusal
 from seaspider.http1 import SKIP, WHOLE, BodyPlan, Headers
+from seaspider.refusals import DoorRefusal
 from seaspider.robotsdesk import RobotsDesk
 
 

@@ -16,7 +16,8 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from seaspider.core.addresses import ip_of
-from seaspider.errors import Interrupted, Shortage
+from seaspider.errors import Shortage
+from seaspider.refusals import Interrupted
 
 # The name, or an address for it, does not exist. Anything else may pass.
 _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})

@@ -18,11 +18,12 @@ from seaspider.core.records import Ending, File, Outcome, Reason
 from seaspider.core.urls import normalise
 from seaspider.core.visits import Hop
 from seaspider.door import Door
-from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, Shortage, StoreError, VisitStopped
+from seaspider.errors import Shortage, StoreError
 from seaspider.exchange import HttpExchange
 from seaspider.ledger import LedgerStopped
 from seaspider.loopback import Answer, Fault, LoopbackWeb
 from seaspider.permits import Clearance
+from seaspider.refusals import DoorRefusal, ExchangeFailed, Interrupted, VisitStopped
 from seaspider.requestlog import RequestLog
 from seaspider.resolver import SystemResolver
 from seaspider.run import without_queue

@@ -26,7 +26,8 @@ from seaspider.config import Config
 from seaspider.core.credentials import without_userinfo_anywhere
 from seaspider.core.records import File
 from seaspider.core.urls import Url, UrlError, normalise
-from seaspider.errors import ExchangeFailed, ExitCode, SeaspiderError, SettingError, StoreError, UsageFault
+from seaspider.errors import ExitCode, SeaspiderError, SettingError, StoreError, UsageFault
+from seaspider.refusals import ExchangeFailed
 from seaspider.terminal import printable
 
 _OPENING = "scrapy.utils.log"

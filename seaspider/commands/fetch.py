@@ -17,8 +17,9 @@ from twisted.python.failure import Failure
 
 from seaspider.commands import edge
 from seaspider.commands.words import why_not
-from seaspider.errors import ExitCode, Interrupted, RunFailed, VisitStopped
+from seaspider.errors import ExitCode, RunFailed
 from seaspider.extension import Seaspider
+from seaspider.refusals import Interrupted, VisitStopped
 from seaspider.terminal import shown
 
 

@@ -21,8 +21,9 @@ from seaspider.core.records import Ending
 from seaspider.core.robotsentry import RobotsEntry
 from seaspider.core.urls import Url
 from seaspider.core.visits import Hop
-from seaspider.errors import ExchangeFailed, ExitCode
+from seaspider.errors import ExitCode
 from seaspider.extension import Seaspider
+from seaspider.refusals import ExchangeFailed
 from seaspider.requests import request_for
 
 

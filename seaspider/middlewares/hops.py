@@ -18,8 +18,8 @@ from seaspider.core.records import STORED, Ending, Outcome, Reason
 from seaspider.core.redirects import RefusedHop, next_hop
 from seaspider.core.urls import Url, normalise
 from seaspider.core.visits import Hop, Visit
-from seaspider.errors import ExchangeFailed, VisitStopped
 from seaspider.extension import NextAttempt, NextHop, Seaspider
+from seaspider.refusals import ExchangeFailed, VisitStopped
 
 _SEEN = "seaspider_seen"
 """meta key: the URLs a request that is no visit was redirected through."""

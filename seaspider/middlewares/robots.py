@@ -24,9 +24,10 @@ from seaspider.core.robotsstate import RobotsReason
 from seaspider.core.times import rfc3339_ms
 from seaspider.core.urls import Url, UrlError, normalise
 from seaspider.core.visits import Hop, Visit
-from seaspider.errors import DoorRefusal, ExchangeFailed, Interrupted, RunFailed, VisitStopped
+from seaspider.errors import RunFailed
 from seaspider.extension import Ours, Seaspider
 from seaspider.permits import Clearance, RobotsPermit
+from seaspider.refusals import DoorRefusal, ExchangeFailed, Interrupted, VisitStopped
 from seaspider.requests import request_for
 
 logger = logging.getLogger(__name__)

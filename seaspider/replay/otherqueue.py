@@ -14,11 +14,12 @@ from pathlib import Path
 from seaspider.core.queue import Counts, Entry, Skipped
 from seaspider.core.records import Reason
 from seaspider.core.times import MS_PER_S, NS_PER_S, ns_from_s
-from seaspider.errors import Interrupted, StoreError
+from seaspider.errors import StoreError
 from seaspider.ledger import MemoryLedger
 from seaspider.outside import Outside
 from seaspider.permits import Asked, Permit
 from seaspider.queuefile import Queue
+from seaspider.refusals import Interrupted
 from seaspider.replay import made
 from seaspider.replay.archive import Archive
 from seaspider.replay.givenqueue import GivenQueue

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seaspider.core.records import File, to_line
-from seaspider.errors import Interrupted
+from seaspider.refusals import Interrupted
 from seaspider.replay.differences import Differs, compare
 from seaspider.replay.found import Found
 from seaspider.replay.reel import LINES, Line, Reel

@@ -8,10 +8,10 @@ from seaspider.core.calltimes import CallTimes
 from seaspider.core.politeness import Claimed, Settled, Token
 from seaspider.core.records import Reason
 from seaspider.core.robotsanswer import wants_body
-from seaspider.errors import Interrupted
 from seaspider.ledger import Waiting
 from seaspider.outside import Outside
 from seaspider.permits import Asked, Permit
+from seaspider.refusals import Interrupted
 from seaspider.replay.differences import Differs
 from seaspider.replay.found import Found
 from seaspider.replay.tape import Tape

@@ -23,10 +23,11 @@ from seaspider.core.frontier import PageTurn, RobotsTurn, StopTurn
 from seaspider.core.links import FollowMode, FollowPolicy, LinkRow
 from seaspider.core.records import STORED, Ending
 from seaspider.core.visits import Answered, Visit
-from seaspider.errors import Interrupted, RunFailed, VisitStopped
+from seaspider.errors import RunFailed
 from seaspider.extension import Seaspider
 from seaspider.html import page_links
 from seaspider.items import Link, Page
+from seaspider.refusals import Interrupted, VisitStopped
 from seaspider.requests import request_for
 from seaspider.run import Run, with_queue
 
