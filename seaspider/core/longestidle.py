@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from seaspider.core.hostqueue import HostOrder, T
+from seaspider.core.hostqueue import T
+from seaspider.core.wakingorder import WakingOrder
 
 _NEVER = (-1, 0)
 
 _Place = tuple[int, int]
 
 
-class LongestIdle(HostOrder[T]):
+class LongestIdle(WakingOrder[T]):
     """Of the due hosts the one whose last turn is longest ago on the logical clock has the turn; ties by name.
 
     A host that was never asked is idle longest. Where pauses are zero the clock stands still; then a host that would
@@ -37,8 +38,6 @@ class LongestIdle(HostOrder[T]):
         self._last: dict[str, _Place] = {}
         # Hosts whose own pause is over, by address, the longest idle first.
         self._behind: dict[str, list[tuple[_Place, str]]] = {}
-        # Addresses that wait for the end of their pause.
-        self._asleep: set[str] = set()
         # Hosts that may be due, each with its key; of an address the longest idle, and perhaps some that no longer are.
         self._ready: list[tuple[_Place, str, str]] = []
 
@@ -51,27 +50,11 @@ class LongestIdle(HostOrder[T]):
     def _place_of(self, host: str) -> _Place:
         return self._last.get(host, _NEVER)
 
-    def _next_host(self) -> str | None:
-        while True:
-            self._wake()
-            host = self._idle_longest()
-            if host is not None or not self._waiting:
-                return host
-            self.clock_ns = max(self.clock_ns, self._waiting[0][0])
-
-    def _wake(self) -> None:
-        """Makes ready whatever is due by now. A heap entry's time is a lower bound: a pause may have come since."""
-        while self._waiting and self._waiting[0][0] <= self.clock_ns:
-            _, key = heappop(self._waiting)
-            if self._due(key) > self.clock_ns:
-                heappush(self._waiting, (self._due(key), key))
-            elif key in self._asleep:
-                self._asleep.discard(key)
-                self._offer(key)
-            elif key in self._address_key:
-                self._wait_behind(self._address_key[key], key)
-            else:
-                heappush(self._ready, (self._place[key], key, key))
+    def _host_wakes(self, host: str) -> None:
+        if host in self._address_key:
+            self._wait_behind(self._address_key[host], host)
+        else:
+            heappush(self._ready, (self._place[host], host, host))
 
     def _wait_behind(self, address_key: str, host: str) -> None:
         """The host's own pause is over; that of its address may not be."""
@@ -84,7 +67,7 @@ class LongestIdle(HostOrder[T]):
         place, host = self._behind[address_key][0]
         heappush(self._ready, (place, host, address_key))
 
-    def _idle_longest(self) -> str | None:
+    def _chosen(self) -> str | None:
         """The longest idle of the ready hosts that is due indeed, or None."""
         while self._ready:
             place, host, key = heappop(self._ready)
@@ -101,8 +84,7 @@ class LongestIdle(HostOrder[T]):
         if not behind or behind[0] != (place, host) or address_key in self._asleep:
             return False
         if self._due(address_key) > self.clock_ns:
-            self._asleep.add(address_key)
-            heappush(self._waiting, (self._due(address_key), address_key))
+            self._sleeps(address_key)
             return False
         heappop(behind)
         if behind:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from heapq import heappop, heappush, heapreplace
 
-from seaspider.core.hostqueue import HostOrder, T
+from seaspider.core.hostqueue import T
+from seaspider.core.wakingorder import WakingOrder
 
 # Never asked hosts first, then the most ns left, then the name.
 _Rank = tuple[bool, int, str]
 _Offer = tuple[bool, int, int, str]
 
 
-class MostRemaining(HostOrder[T]):
+class MostRemaining(WakingOrder[T]):
     """Of the due hosts, one that was never asked has the turn, else the one with the most left; ties by name.
 
     What is left of a host is (tasks that wait - 1) x the pause after its latest answer; before the first answer that is
@@ -45,8 +46,6 @@ class MostRemaining(HostOrder[T]):
         self._behind: dict[str, list[_Rank]] = {}
         self._offered: dict[str, _Offer] = {}
         self._offers: list[tuple[_Offer, str]] = []
-        # Addresses that wait for the end of their pause.
-        self._asleep: set[str] = set()
 
     def settled(self, host: str, address: str, host_pause_ns: int, address_pause_ns: int) -> None:
         before = self._where(host)
@@ -75,28 +74,11 @@ class MostRemaining(HostOrder[T]):
     def _place_of(self, host: str) -> tuple[int, int]:
         return 0, 0
 
-    def _next_host(self) -> str | None:
-        while True:
-            self._wake()
-            host = self._take_most()
-            if host is not None or not self._waiting:
-                return host
-            self.clock_ns = max(self.clock_ns, self._waiting[0][0])
+    def _host_wakes(self, host: str) -> None:
+        self._stand(host)
+        self._offer(self._where(host))
 
-    def _wake(self) -> None:
-        """Makes ready whatever is due by now. A heap entry's time is a lower bound: a pause may have come since."""
-        while self._waiting and self._waiting[0][0] <= self.clock_ns:
-            _, key = heappop(self._waiting)
-            if self._due(key) > self.clock_ns:
-                heappush(self._waiting, (self._due(key), key))
-            elif key in self._asleep:
-                self._asleep.discard(key)
-                self._offer(key)
-            else:
-                self._stand(key)
-                self._offer(self._where(key))
-
-    def _take_most(self) -> str | None:
+    def _chosen(self) -> str | None:
         """The ready host with the most left that is due indeed, or None."""
         while self._offers:
             offer, where = self._offers[0]
@@ -122,8 +104,7 @@ class MostRemaining(HostOrder[T]):
     def _rests(self, where: str, host: str) -> bool:
         """Whether the address or the host has to wait after all, which it does from now on."""
         if where not in self._asleep and self._due(where) > self.clock_ns:
-            self._asleep.add(where)
-            heappush(self._waiting, (self._due(where), where))
+            self._sleeps(where)
         elif self._due(host) > self.clock_ns:
             del self._ready[host]
             heappush(self._waiting, (self._due(host), host))
