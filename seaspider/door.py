@@ -86,6 +86,7 @@ class Door:
         self._log = log
         self._one_at_a_time = asyncio.Lock()
         self._exchange = exchange
+        self._interval_ns, self._ip_interval_ns = ns_from_s(config.interval_s), ns_from_s(config.ip_interval_s)
         self._hold_ns = ns_from_s(config.timeout_s + HOLD_SLACK_S)
 
     @property
@@ -156,10 +157,9 @@ class Door:
 
         An address has its own interval; whatever else a host asks for, its address is left alone for as well.
         """
-        config = self._config
         crawl_delay_ns = ns_from_s(self._frontier.crawl_delay_s(host))
-        of_host = pause(ns_from_s(config.interval_s), crawl_delay_ns, pushed.backoff_ns, pushed.waited_ns)
-        of_address_ns = ns_from_s(config.ip_interval_s)
+        of_host = pause(self._interval_ns, crawl_delay_ns, pushed.backoff_ns, pushed.waited_ns)
+        of_address_ns = self._ip_interval_ns
         if of_host.basis is not PauseBasis.INTERVAL:
             of_address_ns = max(of_address_ns, of_host.ns)
         return of_host, of_address_ns
@@ -189,6 +189,7 @@ class Door:
         Raises StoreError before anything is sent if the claim cannot be recorded.
         """
         url = permit.hop.url
+        host_key, ip_key = _host_key(url), _ip_key(ip)
         number: int | None = None
         sent_ns: list[int] = []
         asked, pushed, ended = Asked(detail="cancelled"), NOTHING, None
@@ -202,7 +203,7 @@ class Door:
             self.bytes_sent += len(octets)
 
         try:
-            self._gaps.claimed((_host_key(url), _ip_key(ip)), claimed.claimed_ns)
+            self._gaps.claimed((host_key, ip_key), claimed.claimed_ns)
             number = self._log.claim(permit, ip, addresses, claimed.claimed_ns)
             self._frontier.sent(url.host, in_turn=permit.in_turn)
             permit.sent()
@@ -213,10 +214,10 @@ class Door:
         finally:
             of_host, of_address_ns = self._pauses(url.host, pushed)
             ended = ended or Moment.of(self._clock)
-            await self._ledger.settle(claimed.token, {_host_key(url): of_host.ns, _ip_key(ip): of_address_ns})
+            await self._ledger.settle(claimed.token, {host_key: of_host.ns, ip_key: of_address_ns})
             if number is not None:
                 self._frontier.settled(url.host, ip, of_host.ns, of_address_ns)
-                self._gaps.settled((_host_key(url), of_host.ns), (_ip_key(ip), of_address_ns), ended.boot_ns)
+                self._gaps.settled((host_key, of_host.ns), (ip_key, of_address_ns), ended.boot_ns)
                 self.rests[url.host] = of_host.basis
                 self._log.settle(number, asked, of_host, sent_ns[0] if sent_ns else None, ended)
         return asked

@@ -123,6 +123,8 @@ class SharedLedger(WaitingLedger):
         """What the crawl waits for: also for a turn of the thread, and for an answer that never comes."""
         began_ns = self._clock.boot_ns()
         try:
+            if self._thread is None:
+                return self._alone(work, *args, **kwargs)
             return await self._done(work, *args, **kwargs)
         finally:
             self.times.took(self._clock.boot_ns() - began_ns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -74,17 +75,24 @@ def proof(proven: Verification) -> list[str]:
 
 def closing(folder: DemoFolder, code: ExitCode, port: int) -> list[str]:
     said = "as it should: some lines wait for a later run" if code == ExitCode.UNFINISHED else "all lines are final"
-    store = shlex.quote(str(_near(folder.path)))
+    store, scrapy = shlex.quote(str(_near(folder.path))), scrapy_as_typed()
     look = f"python3 -m json.tool --json-lines {shlex.quote(str(_near(folder.path / 'pages.jsonl')))}"
     return [
         f"The crawl ended with exit code {code:d}, {said}.",
         f"Records:  {_near(folder.path)}  (pages, links, robots, requests ... one object a line; its log: crawl.log)",
         f"Look:     {look}",
-        f"Proof:    scrapy verify {store}",
-        f"Again:    scrapy replay {store} -a store=again   (without the web)",
-        f"Why not:  scrapy explain http://iceberg.test:{port}/ --store {store}",
-        f"Receipt:  scrapy receipt lighthouse.test --store {store}",
+        f"Proof:    {scrapy} verify {store}",
+        f"Again:    {scrapy} replay {store} -a store=again   (without the web)",
+        f"Why not:  {scrapy} explain http://iceberg.test:{port}/ --store {store}",
+        f"Receipt:  {scrapy} receipt lighthouse.test --store {store}",
     ]
+
+
+def scrapy_as_typed() -> str:
+    """This Python's `scrapy`: by its name where that is what the shell finds, else by its path."""
+    ours = Path(sys.executable).with_name("scrapy")
+    found = shutil.which("scrapy")
+    return "scrapy" if not ours.exists() or (found and Path(found).samefile(ours)) else shlex.quote(str(_near(ours)))
 
 
 def _near(path: Path) -> Path:
@@ -97,7 +105,7 @@ def stay(web: LoopbackWeb) -> None:
     names: dict[str, Any] = demosite.resolve()
     options = f"-s SEASPIDER_RESOLVE={shlex.quote(json.dumps(names))}"
     url = web.url("reef.test", "/treasure/map")
-    text = f"\nThe web stays up until Ctrl-C. Try:\nSCRAPY_PROJECT=loopback scrapy robots {url} {options}"
+    text = f"\nThe web stays up until Ctrl-C. Try:\nSCRAPY_PROJECT=loopback {scrapy_as_typed()} robots {url} {options}"
     try:
         print(text, flush=True)
         threading.Event().wait()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from seaspider.demo import report as demoreport
+from seaspider.demo.crawl import scrapy_as_typed
 from seaspider.demo.folder import DemoFolder
 from seaspider.errors import StoreError, StoreInUse, UsageFault
 from seaspider.loopback.arrivals import Arrival
@@ -52,7 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ended]]
         kept = []
         for line in plain.stdout:
             kept.append(line)
-            if line.startswith("SCRAPY_PROJECT=loopback scrapy robots "):
+            if line.startswith("SCRAPY_PROJECT=loopback ") and "scrapy robots " in line:
                 break
         ended = {"rude": (rude, *rude.communicate(timeout=TIMEOUT_S))}
         plain.send_signal(signal.SIGINT)
@@ -216,3 +217,20 @@ def test_a_broken_promise_is_named(arrivals: list[Arrival], fault: str, tmp_path
 
     assert [line.startswith(f"NOT as expected: {fault}") for line in faults(arrivals)] == [True]
     assert faults(SEEN) == []
+
+
+# --- what is told to type ---
+
+
+def test_scrapy_is_told_as_the_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder := tmp_path / "en v/bin").mkdir(parents=True)
+    for name in ("python", "scrapy"):
+        (folder / name).touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert scrapy_as_typed() == "'en v/bin/scrapy'"
+    monkeypatch.setenv("PATH", str(folder))
+    assert scrapy_as_typed() == "scrapy"
+    (folder / "scrapy").unlink()
+    assert scrapy_as_typed() == "scrapy"
