@@ -54,7 +54,7 @@ class Formed:
     visits: array[int] = field(default_factory=lambda: array("Q"))
     urls: list[bytes] = field(default_factory=list)
     depths: array[int] = field(default_factory=lambda: array("Q"))
-    """None: all 0."""
+    """Empty: all 0."""
     failed: bytes = b""
     """Of each page record whether it says that it failed."""
 
@@ -82,7 +82,7 @@ def _formed(found: list[Found], file: File) -> Iterator[Formed]:
         if len(columns) > 2:
             part.urls = list(columns[2])
         if file is File.PAGES:
-            if any(depth != b"0" for depth in set(columns[3])):
+            if set(columns[3]) != {b"0"}:
                 part.depths = array("Q", map(int, columns[3]))
             is_failed = {ending: ending.startswith(_FAILED) for ending in set(columns[4])}
             part.failed = bytes(map(is_failed.__getitem__, columns[4]))

@@ -22,6 +22,7 @@ from seaspider.bodyshelf import BodyShelf, refuse_link
 from seaspider.core.records import File
 from seaspider.errors import StoreError, StoreInUse
 from seaspider.journal import JournalFile, Row
+from seaspider.syncing import sync_folder
 
 # Written through to the disk before anything goes on.
 _SYNCED = frozenset({File.MANIFEST, File.INTENTS, File.PAGES, File.ROBOTS})
@@ -118,7 +119,7 @@ class FolderStore:
                 self.torn[file] = torn
         for file in File:
             self._files[file] = JournalFile(self.folder / file)
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
         # This run builds on all it finds, so all of it is to outlive a power cut.
         for opened in self._files.values():
             opened.sync()
@@ -176,7 +177,7 @@ class FolderStore:
     def _sync_before(self, file: File) -> None:
         """What a line of that file speaks of is on the disk when this returns."""
         files = [opened for opened in map(self._files.__getitem__, _BEFORE.get(file, ())) if opened.dirty]
-        steps: list[Callable[[], None]] = [partial(_sync_folder, folder) for folder in self._shelf.unsynced]
+        steps: list[Callable[[], None]] = [partial(sync_folder, folder) for folder in self._shelf.unsynced]
         steps += [opened.flush for opened in files]
         if steps:
             self._do(steps)
@@ -225,12 +226,4 @@ def _make_folder(folder: Path) -> None:
         if folder.exists():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
         folder.mkdir(exist_ok=True)
-        _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: str | Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_folder(folder.parent)

@@ -21,6 +21,7 @@ from seaspider.fleet.folder import Fleet
 from seaspider.fleet.foreign import refuse_foreign
 from seaspider.fleet.locks import fleet_held
 from seaspider.fleet.merging import FILES, UNFINISHED, Merging
+from seaspider.syncing import sync_folder
 
 _SHOWN: Final = 10
 _BUFFER_BYTES: Final = 1 << 20
@@ -79,21 +80,21 @@ def _write(merging: Merging, folder: Path) -> None:
             opened.flush()
             faultpoints.reached(f"before sync {file}")
             os.fsync(opened.fileno())
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
 def _name(unfinished: Path, folder: Path) -> None:
     """From the first step on there is no merged store, until the last one."""
     (folder / File.MANIFEST).unlink(missing_ok=True)
-    _sync_folder(folder)
+    sync_folder(folder)
     for file in FILES:
         faultpoints.reached(f"before rename {file}")
         (unfinished / file).rename(folder / file)
-    _sync_folder(folder)
+    sync_folder(folder)
     faultpoints.reached(f"before rename {File.MANIFEST}")
     (unfinished / File.MANIFEST).rename(folder / File.MANIFEST)
     faultpoints.reached(f"after rename {File.MANIFEST}")
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
 def _is_broken(folder: Path) -> bool:
@@ -119,7 +120,7 @@ def _put_bodies(merging: Merging, fleet: Fleet) -> None:
             last = target.parent
         _put_body(target, [bodyfiles.path_of(fleet.store(shard), sha256) for shard in shards])
     _sync(last)
-    _sync_folder(bodies)
+    sync_folder(bodies)
 
 
 def _put_body(target: Path, sources: Iterable[Path]) -> None:
@@ -159,12 +160,4 @@ def _link(source: Path, target: Path) -> None:
 
 def _sync(folder: Path | None) -> None:
     if folder is not None:
-        _sync_folder(folder)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_folder(folder)

@@ -22,6 +22,7 @@ from seaspider.fleet.foreign import refuse_foreign
 from seaspider.fleet.plan import Part, Plan
 from seaspider.fleet.suffixes import bundled
 from seaspider.queuefile import QueueFile, sha256_of
+from seaspider.syncing import sync_folder
 
 _HELD_BYTES: Final = 16 << 20
 _LINE_BYTES: Final = 128
@@ -50,7 +51,7 @@ def make(queue: str, store: Path, shards: int) -> Plan:
         # A long queue takes long, and until there is a plan a crawl may begin here.
         refuse_foreign(store)
         unfinished.rename(folder)
-        _sync_folder(store)
+        sync_folder(store)
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written: {error.strerror or error}") from error
     except QueueError as error:
@@ -96,7 +97,7 @@ def _write(queue: QueueFile, folder: Path, shards: int) -> Plan:
         file.write(plans.encoded(plan))
         file.flush()
         os.fsync(file.fileno())
-    _sync_folder(folder)
+    sync_folder(folder)
     return plan
 
 
@@ -168,11 +169,3 @@ class _Files:
 
     def _paths(self, shard: int) -> tuple[Path, Path]:
         return plans.queue_path(self._folder, shard), plans.lines_path(self._folder, shard)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
