@@ -54,9 +54,7 @@ class Fleet:
         except OSError as error:
             raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
         part = self.plan.parts[shard]
-        found = hashlib.sha256(octets).hexdigest()
-        if found != part.lines_sha256:
-            raise PlanError(f"{path}: was changed: its sha256 is {found}, the plan has {part.lines_sha256}")
+        plans.refuse_changed(path, hashlib.sha256(octets).hexdigest(), part.lines_sha256)
         try:
             numbers = array("Q", map(int, octets.split()))
         except (OverflowError, ValueError) as error:

@@ -135,13 +135,22 @@ def checked_part(folder: Path, shard: int) -> Plan:
     if shard >= plan.shards:
         raise PlanError(f"{folder / PLAN}: has no shard {shard}, only 0 to {plan.shards - 1}")
     path = queue_path(folder, shard)
+    refuse_changed(path, queue_sha256(str(path)), plan.parts[shard].sha256)
+    return plan
+
+
+def queue_sha256(path: str) -> str:
+    """The digest of a queue, as a plan has it. Raises QueueFileError."""
     try:
-        found = sha256_of(str(path))
+        return sha256_of(path)
     except QueueError as error:
         raise QueueFileError(str(error)) from error
-    if found != plan.parts[shard].sha256:
-        raise PlanError(f"{path}: was changed: its sha256 is {found}, the plan has {plan.parts[shard].sha256}")
-    return plan
+
+
+def refuse_changed(path: Path, sha256: str, planned: str) -> None:
+    """Raises PlanError for a file of a plan that is not as it was written."""
+    if sha256 != planned:
+        raise PlanError(f"{path}: was changed: its sha256 is {sha256}, the plan has {planned}")
 
 
 def _text(record: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from seaspider.fleet import plan as plans
 from seaspider.fleet.foreign import refuse_foreign
 from seaspider.fleet.plan import Part, Plan
 from seaspider.fleet.suffixes import bundled
-from seaspider.queuefile import QueueFile, sha256_of
+from seaspider.queuefile import QueueFile
 from seaspider.syncing import sync_folder
 
 _HELD_BYTES: Final = 16 << 20
@@ -63,10 +63,7 @@ def make(queue: str, store: Path, shards: int) -> Plan:
 
 def _checked(plan: Plan, queue: str, shards: int, folder: Path) -> Plan:
     """A plan keeps the suffix list it was made with, whichever there is now."""
-    try:
-        sha256 = sha256_of(queue)
-    except QueueError as error:
-        raise QueueFileError(str(error)) from error
+    sha256 = plans.queue_sha256(queue)
     if plan.queue_sha256 != sha256:
         raise UsageFault(
             f"{folder}: is the plan of another queue: its sha256 is {plan.queue_sha256}, that of {queue} is {sha256}; "

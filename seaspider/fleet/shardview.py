@@ -14,7 +14,7 @@ from seaspider.core.records import File
 from seaspider.core.shards import RULE, Placement
 from seaspider.core.urls import UrlError, normalise
 from seaspider.fleet.folder import Fleet
-from seaspider.fleet.plan import PlanError
+from seaspider.fleet.plan import PlanError, refuse_changed
 from seaspider.fleet.suffixes import bundled
 from seaspider.journal import Row
 from seaspider.queuefile import QueueFile
@@ -73,8 +73,8 @@ def place_in_plan(fleet: Fleet, text: str) -> Place | None:
 
 def _first_line(fleet: Fleet, shard: int, url: bytes) -> Iterator[int]:
     """In a shard's queue; none if it is not there."""
-    path = str(fleet.queue(shard))
-    queue = QueueFile(path, part=True)
+    path = fleet.queue(shard)
+    queue = QueueFile(str(path), part=True)
     found: int | None = None
     try:
         for block in queue.blocks(Origins()):
@@ -82,9 +82,7 @@ def _first_line(fleet: Fleet, shard: int, url: bytes) -> Iterator[int]:
                 found = block.lines[block.urls.index(url)]
     except QueueError as error:
         raise PlanError(str(error)) from error
-    expected = fleet.plan.parts[shard].sha256
-    if queue.sha256 != expected:
-        raise PlanError(f"{path}: was changed: its sha256 is {queue.sha256}, the plan has {expected}")
+    refuse_changed(path, queue.sha256, fleet.plan.parts[shard].sha256)
     if found is not None:
         yield found
 

@@ -18,9 +18,9 @@ from seaspider.core.shards import RULE, Placement
 from seaspider.errors import QueueFileError
 from seaspider.fleet import planning
 from seaspider.fleet.folder import Fleet
-from seaspider.fleet.plan import PLAN, PlanError, name_of
+from seaspider.fleet.plan import PLAN, PlanError, name_of, queue_sha256
 from seaspider.fleet.suffixes import SuffixList, bundled
-from seaspider.queuefile import STDIN, QueueFile, sha256_of
+from seaspider.queuefile import STDIN, QueueFile
 from seaspider.verify.facts import contradiction
 from seaspider.verify.proof import Proof, Refuted
 
@@ -105,10 +105,7 @@ class _Check:
         """Raises QueueFileError."""
         if path == STDIN:
             raise QueueFileError("queue '-': must be a file, since it is read more than once")
-        try:
-            sha256 = sha256_of(path)
-        except QueueError as error:
-            raise QueueFileError(str(error)) from error
+        sha256 = queue_sha256(path)
         why = f"is of a queue with sha256 {self._plan.queue_sha256}, that of {path} is {sha256}"
         contradiction(sha256 == self._plan.queue_sha256, _PLAN, why)
         if not self._derivable:
