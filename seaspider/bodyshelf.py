@@ -1,7 +1,7 @@
-"""Puts bodies into the folder `bodies` of a store, each under its sha256, and knows which names may not be on the disk.
+"""Puts bodies into the folder `bodies` of a store, each under its sha256, and knows which may not be on the disk yet.
 
-Never gives a body its name before it is whole and on the disk, and never writes through a link. Raises OSError. Paths
-are strings here: there are a dozen system calls a page, and pathlib took longer than they do.
+Never gives a body its name before it is whole, and never writes through a link. Raises OSError. Paths are strings here:
+there are a dozen system calls a page, and pathlib took longer than they do.
 """
 # ruff: noqa: PTH102, PTH104, PTH108, PTH114, PTH119, PTH123
 
@@ -15,62 +15,68 @@ from pathlib import Path
 
 from seaspider import faultpoints
 from seaspider.bodyfiles import FOLDER
+from seaspider.syncing import sync_folder
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class BodyShelf:
-    """`durable`: a body outlives a power cut. `unsynced`: folders with names that may not."""
+    """`durable`: `sync` is to come."""
 
     def __init__(self, store: Path, *, durable: bool) -> None:
         self._folder = str(store / FOLDER)
         self._durable = durable
-        self._synced: set[str] = set()
-        self.unsynced: set[str] = set()
+        self._new: list[str] = []
+        self._folders: set[str] = set()
 
-    def put(self, body: bytes) -> str:
-        """Its sha256 in hex. The name, whichever process gave it, is to be synced before a line speaks of it."""
+    def put(self, body: bytes) -> tuple[str, bool]:
+        """Its sha256 in hex, and whether it was not there before."""
         sha256 = hashlib.sha256(body).hexdigest()
         folder = f"{self._folder}/{sha256[:2]}"
         path = f"{folder}/{sha256}"
         refuse_link(folder)
-        if not _holds(path, body):
-            self._write(folder, path, body)
-        self._keep_name(folder)
-        return sha256
+        if _holds(path, body):
+            return sha256, False
+        self._write(folder, path, body)
+        if self._durable:
+            self._new.append(path)
+            self._folders.add(folder)
+        return sha256, True
 
-    def synced(self) -> None:
-        """The folders of `unsynced` are on the disk."""
-        self._synced |= self.unsynced
-        self.unsynced.clear()
-
-    def _keep_name(self, folder: str) -> None:
-        self.unsynced |= {folder, self._folder} - self._synced
+    def sync(self) -> None:
+        """What was put is on the disk when this returns, and its name after it."""
+        for path in self._new:
+            faultpoints.reached("before sync body")
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        for folder in sorted(self._folders):
+            sync_folder(folder)
+        self._new.clear()
+        self._folders.clear()
 
     def _write(self, folder: str, path: str, body: bytes) -> None:
-        """Under its name only when it is whole and on the disk."""
+        """Under its name only when it is whole."""
         temporary = f"{path}.part"
         descriptor = self._open(folder, temporary)
         try:
             rest = memoryview(body)
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
-            faultpoints.reached("before sync body")
-            if self._durable:
-                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         faultpoints.reached("before rename body")
         os.rename(temporary, path)
         faultpoints.reached("after rename body")
-        self._synced.discard(folder)
 
     def _open(self, folder: str, temporary: str) -> int:
         try:
             return os.open(temporary, _NEW, 0o666)
         except FileNotFoundError:
             os.mkdir(folder)
-            self._synced.discard(self._folder)
+            self._folders.add(self._folder)
         except FileExistsError:
             os.unlink(temporary)  # of a crash, or a link that somebody put there
         return os.open(temporary, _NEW, 0o666)

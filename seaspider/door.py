@@ -106,6 +106,7 @@ class Door:
             if self.failed is not None:
                 raise self.failed
             self._check_host(permit)
+            self._log.sync()
             self.asking = host = permit.hop.url.host
             try:
                 addresses = await self._resolve(permit.hop.url)

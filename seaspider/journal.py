@@ -12,7 +12,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -86,10 +86,12 @@ class JournalFile:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         self._name, self._place = path.name, str(path)
         self._itself = os.fstat(self._descriptor)
+        self.size = self._itself.st_size
+        """In bytes."""
 
-    def append(self, *records: Mapping[str, Any] | bytes, sync: bool) -> None:
-        """Adds lines; `sync`: they are on the disk when this returns. Raises OSError; none of them is there then."""
-        rest = lines = b"".join(map(to_line, records))
+    def append(self, lines: bytes) -> None:
+        """Adds lines. Raises OSError; none of them is there then."""
+        rest = lines
         faultpoints.reached(f"before write {self._name}")
         try:
             while rest:
@@ -97,25 +99,17 @@ class JournalFile:
         except OSError:
             self._take_back(len(lines) - len(rest))
             raise
+        self.size += len(lines)
         self.dirty = True
         faultpoints.reached(f"after write {self._name}")
-        if sync:
-            self.sync()
         self.check_place()
 
     def sync(self) -> None:
         """What was added is on the disk when this returns. Raises OSError."""
         if self.dirty:
-            self.flush()
-            self.flushed()
-
-    def flush(self) -> None:
-        """The half of `sync` that may be done in a thread; `flushed` is to follow."""
-        os.fdatasync(self._descriptor)
-
-    def flushed(self) -> None:
-        self.dirty = False
-        faultpoints.reached(f"after sync {self._name}")
+            os.fdatasync(self._descriptor)
+            self.dirty = False
+            faultpoints.reached(f"after sync {self._name}")
 
     def check_place(self) -> None:
         """Raises OSError if the file was removed, moved or replaced: it would take lines for nobody to read."""

@@ -27,7 +27,7 @@ def start(run: Run) -> None:
     if run.config.contact is None:
         logger.warning("SEASPIDER_CONTACT is not set: site owners cannot tell who is asking (a URL or a mail address)")
     for file, torn in run.store.torn.items():
-        logger.warning("%s: %d bytes of a line that a crash broke off were cut", file, torn)
+        logger.warning("%s: %d bytes that a crash left unfinished were cut", file, torn)
     if run.begun_again:
         logger.info("%d visits that an earlier run had begun, and did not end, begin again", run.begun_again)
     assert run.queue is not None

@@ -44,6 +44,10 @@ class RequestLog:
             self._tally.begun.add(permit.visit)
         return self.requests
 
+    def sync(self) -> None:
+        """All evidence so far outlives a power cut when this returns. Raises StoreError."""
+        self._store.sync()
+
     def settle(self, number: int, asked: Asked, pause: Pause, sent_ns: int | None, ended: Moment) -> None:
         error = "null" if asked.error is None else quoted(asked.error)
         line = (

@@ -253,7 +253,7 @@ def with_queue(
 def _loaded(asked: Arguments, config: Config, clock: Clock, lease: Lease | None, *, part: bool = False) -> Run:
     refuse_as_store(Path(asked.store))
     with queuecheck.checked(asked.queue, part=part) as copy:
-        store = FolderStore(Path(asked.store))
+        store = FolderStore(Path(asked.store), boot_id=clock.boot_id)
         try:
             run = next_run(config, store, real_world(config, clock, lease), later=True)
             run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=part))

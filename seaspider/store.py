@@ -1,7 +1,8 @@
 """The store: the folder a crawl writes its evidence to.
 
-Decides where a record goes and how surely it is written (design: which lines are fsynced), and latches: after the first
-write that fails, nothing more is written and every further write raises. Never decides what a record says.
+Decides where a record goes and what outlives a power cut: all that was written before the last `sync`, which comes
+before anything more is asked of anybody. Latches: after the first write that fails, nothing more is written and every
+further write raises. Never decides what a record says.
 """
 
 from __future__ import annotations
@@ -10,31 +11,21 @@ import errno
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Protocol
 
-from seaspider import bodyfiles, journal
+from seaspider import bodyfiles, faultpoints, journal, restoring, writeahead
 from seaspider.bodyshelf import BodyShelf, refuse_link
-from seaspider.core.records import File
+from seaspider.core.records import File, to_line
 from seaspider.errors import StoreError, StoreInUse
 from seaspider.journal import JournalFile, Row
 from seaspider.syncing import sync_folder
+from seaspider.writeahead import WriteAhead
 
-# Written through to the disk before anything goes on.
-_SYNCED = frozenset({File.MANIFEST, File.INTENTS, File.PAGES, File.ROBOTS})
-# On the disk before a line that speaks of them is: a page line of its requests and links, the end of a run of all.
-_BEFORE = {
-    File.PAGES: (File.REQUESTS, File.LINKS),
-    File.MANIFEST: (File.SKIPPED, File.REQUESTS, File.LINKS),
-}
-
-
-# A sync that takes longer than it takes to hand one to a thread, several times.
-_SLOW_S = 0.001
+# On the disk in this order: before a line is all that it speaks of.
+_IN_ORDER = (File.SKIPPED, File.REQUESTS, File.LINKS, File.ROBOTS, File.INTENTS, File.PAGES, File.MANIFEST)
 
 
 class Store(Protocol):
@@ -52,7 +43,10 @@ class Store(Protocol):
         """
 
     def put_body(self, body: bytes) -> str:
-        """Keeps a body and returns its sha256 in hex."""
+        """Keeps a body and returns its sha256 in hex. To come before a record that names it."""
+
+    def sync(self) -> None:
+        """All that was written so far outlives a power cut when this returns. Raises StoreError as `write` does."""
 
     def body(self, sha256: str) -> bytes | None:
         """A body kept, or None if there is none whose digest is this."""
@@ -76,6 +70,9 @@ class NoStore:
         self._bodies[sha256] = body
         return sha256
 
+    def sync(self) -> None:
+        pass
+
     def body(self, sha256: str) -> bytes | None:
         return self._bodies.get(sha256)
 
@@ -86,19 +83,20 @@ class NoStore:
 class FolderStore:
     """A store folder, locked for this process as long as it is open.
 
-    `durable`: what must outlive a power cut is on the disk before anything goes on; what can be made again need not.
-    Raises StoreInUse, and StoreError if the folder cannot be written or holds what no store of ours does.
+    `durable`: False for what can be made again and need not outlive a power cut. `boot_id`: of this machine's boot; a
+    run of another boot may have ended with a power cut. Raises StoreInUse, and StoreError if the folder cannot be
+    written or holds what no store of ours does.
     """
 
-    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+    def __init__(self, folder: Path, *, boot_id: str = "", durable: bool = True) -> None:
         self.folder = folder
         self._durable = durable
+        self._boot_id = boot_id
         self.failed: StoreError | None = None
         self.torn: dict[str, int] = {}
         self._files: dict[File, JournalFile] = {}
         self._shelf = BodyShelf(folder, durable=durable)
-        self._threads = ThreadPoolExecutor(thread_name_prefix="store")
-        self._disk_is_slow = False
+        self._ahead: WriteAhead | None = None
         try:
             _make_folder(folder)
             refuse_link(folder / bodyfiles.FOLDER)
@@ -113,16 +111,19 @@ class FolderStore:
             raise StoreError(f"store {str(folder)!r} cannot be written: {error.strerror or error}") from error
 
     def _open(self) -> None:
+        self.torn.update(restoring.restore(self.folder, self._boot_id))
         for file in File:
             torn = journal.cut_torn_end(self.folder / file)
             if torn:
-                self.torn[file] = torn
+                self.torn[file] = self.torn.get(file, 0) + torn
         for file in File:
             self._files[file] = JournalFile(self.folder / file)
         sync_folder(self.folder)
         # This run builds on all it finds, so all of it is to outlive a power cut.
-        for opened in self._files.values():
-            opened.sync()
+        self._sync_in_place()
+        if self._durable:
+            self._ahead = WriteAhead(self.folder, self._boot_id, self._ends())
+            sync_folder(self.folder)
 
     def read(self, file: File) -> Iterator[Row]:
         """The lines of a file, from the first."""
@@ -146,56 +147,74 @@ class FolderStore:
 
     def write(self, file: File, *records: Mapping[str, Any] | bytes) -> None:
         self._check()
+        written = self._files[file]
         try:
-            synced = self._durable and file in _SYNCED
-            if synced:
-                self._sync_before(file)
-            self._files[file].append(*records, sync=synced)
+            lines = b"".join(map(to_line, records))
+            end = written.size
+            written.append(lines)
+            # Millions of lines may be skipped. What they speak of is in the queue, so that nothing builds on them.
+            if self._ahead is not None and file is not File.SKIPPED:
+                self._ahead.add(file, end, lines)
+                if file is File.MANIFEST:
+                    self._files[File.SKIPPED].sync()
+                    self._sync()
         except OSError as error:
             raise self._latch(self.folder / file, error) from error
 
     def put_body(self, body: bytes) -> str:
         self._check()
         try:
-            return self._shelf.put(body)
+            sha256, is_new = self._shelf.put(body)
+            if is_new and self._ahead is not None:
+                self._ahead.add_body(sha256, body)
         except OSError as error:
             path = bodyfiles.path_of(self.folder, hashlib.sha256(body).hexdigest())
             raise self._latch(path, error) from error
+        return sha256
+
+    def sync(self) -> None:
+        self._check()
+        try:
+            self._sync()
+        except OSError as error:
+            raise self._latch(self.folder / writeahead.NAME, error) from error
+
+    def _sync(self) -> None:
+        if self._ahead is not None and self._ahead.unsynced and not self._ahead.sync():
+            self._sync_in_place()
+            self._ahead.restart(self._ends())
+
+    def _sync_in_place(self) -> None:
+        self._shelf.sync()
+        for file in _IN_ORDER:
+            self._files[file].sync()
+
+    def _ends(self) -> dict[File, int]:
+        return {file: self._files[file].size for file in _IN_ORDER}
 
     def body(self, sha256: str) -> bytes | None:
         return bodyfiles.read(self.folder, sha256)
 
     def close(self) -> None:
+        self._close_log()
         for file in self._files.values():
             file.close()
         self._files.clear()
-        self._threads.shutdown()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
-    def _sync_before(self, file: File) -> None:
-        """What a line of that file speaks of is on the disk when this returns."""
-        files = [opened for opened in map(self._files.__getitem__, _BEFORE.get(file, ())) if opened.dirty]
-        steps: list[Callable[[], None]] = [partial(sync_folder, folder) for folder in self._shelf.unsynced]
-        steps += [opened.flush for opened in files]
-        if steps:
-            self._do(steps)
-        for opened in files:
-            opened.flushed()
-        self._shelf.synced()
-
-    def _do(self, steps: list[Callable[[], None]]) -> None:
-        """One after the other; where the disk is slow, all but the first in threads meanwhile."""
-        beside = steps[1:] if self._disk_is_slow else []
-        others = [self._threads.submit(step) for step in beside]
-        here = steps[: len(steps) - len(beside)]
-        began = perf_counter()
-        for step in here:
-            step()
-        self._disk_is_slow = perf_counter() - began > _SLOW_S * len(here)
-        for other in others:
-            other.result()
+    def _close_log(self) -> None:
+        """Takes it away once nothing needs it any more. After an error it stays: what it holds is for the next run."""
+        if self._ahead is None:
+            return
+        log, self._ahead = self._ahead, None
+        if self.failed is None:
+            with suppress(OSError):
+                self._sync_in_place()
+                faultpoints.reached(f"before remove {writeahead.NAME}")
+                log.remove()
+        log.close()
 
     def _check(self) -> None:
         if self.failed is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from seaspider import journal
+from seaspider.core.records import to_line
 from seaspider.errors import ExitCode, StoreError
 from seaspider.journal import JournalFile, Row
 
@@ -33,8 +34,8 @@ def files_end_at(size: int) -> Iterator[None]:
 def test_the_exact_bytes_of_lines(tmp_path):
     path = tmp_path / "a.jsonl"
     file = JournalFile(path)
-    file.append({"run": 1, "text": "é\u2028\n\ud800", "b": None, "a": [True, 1.5]}, sync=True)
-    file.append({}, sync=False)
+    file.append(to_line({"run": 1, "text": "é\u2028\n\ud800", "b": None, "a": [True, 1.5]}))
+    file.append(to_line({}))
     file.close()
     assert path.read_bytes() == (
         b'{"v":1,"run":1,"text":"\\u00e9\\u2028\\n\\ud800","b":null,"a":[true,1.5]}\n{"v":1}\n'
@@ -45,7 +46,7 @@ def test_a_file_is_gone_on_with(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(LINE)
     file = JournalFile(path)
-    file.append({"run": 2}, sync=False)
+    file.append(to_line({"run": 2}))
     file.close()
     assert path.read_bytes() == LINE + b'{"v":1,"run":2}\n'
 
@@ -54,9 +55,9 @@ def test_a_file_is_gone_on_with(tmp_path):
 def test_a_line_that_does_not_fit_is_not_there_at_all(tmp_path, room):
     path = tmp_path / "a.jsonl"
     file = JournalFile(path)
-    file.append({"run": 1}, sync=True)
+    file.append(to_line({"run": 1}))
     with files_end_at(len(LINE) + room), pytest.raises(OSError, match=re.escape(f"[Errno {errno.EFBIG}]")):
-        file.append({"run": 2}, sync=True)
+        file.append(to_line({"run": 2}))
     file.close()
     assert path.read_bytes() == LINE
 
@@ -64,7 +65,7 @@ def test_a_line_that_does_not_fit_is_not_there_at_all(tmp_path, room):
 def test_a_full_device_is_an_error():
     file = JournalFile(Path("/dev/full"))
     with pytest.raises(OSError, match=re.escape(f"[Errno {errno.ENOSPC}]")):
-        file.append({"run": 1}, sync=False)
+        file.append(to_line({"run": 1}))
     file.close()
 
 
@@ -111,7 +112,7 @@ def test_blocks_have_each_whole_line_once_whatever_their_size(tmp_path, monkeypa
 def test_the_last_line_may_be_long_or_the_only_one(tmp_path):
     path = tmp_path / "a.jsonl"
     for text in ("x" * 200_000, "x"):
-        JournalFile(path).append({"text": text}, sync=False)
+        JournalFile(path).append(to_line({"text": text}))
         assert journal.last(path) == Row(f"{path}, last line", {"v": 1, "text": text})
         assert journal.cut_torn_end(path) == 0
 

@@ -278,7 +278,7 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_done_twice(tmp_path):
         after = asked(web)
 
     assert ended.exit == 0
-    assert "requests.jsonl: 42 bytes of a line that a crash broke off were cut" in ended.log
+    assert "requests.jsonl: 42 bytes that a crash left unfinished were cut" in ended.log
     assert "1 visits that an earlier run had begun, and did not end, begin again" in ended.log
     assert {"ok.test/1", "stuck.test/"} <= before
     assert "ok.test/1" not in after

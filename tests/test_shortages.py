@@ -376,8 +376,8 @@ def test_a_store_that_vanishes(
     assert re.fullmatch(f"scrapy crawl: {here}/{name}/{VANISHED[name][1]}", before.log.splitlines()[-1]), before.log
     assert "Traceback" not in before.log
     assert asked(web, name) == ["late.test/robots.txt", "late.test/1"]
-    # What was moved is known where it is now; what was removed, rules that were in bodies/ too, is asked for again.
-    fresh = name in ("removed", "no-journal", "no-bodies")
+    # What was moved is known where it is now, and what was removed from the log, if that is not gone as well.
+    fresh = name == "removed"
     assert asked(web, name + AGAIN) == ["late.test/robots.txt"] * fresh + ["late.test/1", "late.test/2"]
     assert after.exit == 0, after.log
     assert finals(after) == finals(vanished["alone"][1])

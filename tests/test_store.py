@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from seaspider import faultpoints
 from seaspider.core.records import File
 from seaspider.errors import ExitCode, StoreError, StoreInUse
 from seaspider.loopback import Answer, LoopbackWeb
@@ -118,27 +117,6 @@ def test_a_body_is_named_by_its_digest_and_written_once(store):
     assert store.put_body(BODY) == SHA256
     assert path.stat() == before
     assert store.body(SHA256) == BODY
-
-
-@pytest.mark.parametrize("slow_s", [-1, 60], ids=["slow-disk", "quick-disk"])
-def test_what_a_page_line_speaks_of_is_synced_before_it(store, monkeypatch, slow_s):
-    """However quick the disk is; on a slow one, beside each other."""
-    events = []
-    monkeypatch.setattr("seaspider.store._SLOW_S", slow_s)
-    monkeypatch.setattr(faultpoints, "reached", events.append)
-    for _ in range(2):
-        events.clear()
-        store.put_body(BODY)
-        for file in (File.REQUESTS, File.LINKS, File.PAGES):
-            store.write(file, {"run": 1})
-        assert events[-6:] == [
-            "after write links.jsonl",
-            "after sync requests.jsonl",
-            "after sync links.jsonl",
-            "before write pages.jsonl",
-            "after write pages.jsonl",
-            "after sync pages.jsonl",
-        ]
 
 
 def test_an_empty_body_is_kept(store):

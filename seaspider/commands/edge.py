@@ -83,8 +83,11 @@ def one_line(command: ScrapyCommand) -> Iterator[None]:
 @contextmanager
 def reading_store(folder: str) -> Iterator[None]:
     """Turns a store that cannot be read into a UsageFault, with the place as the user would find it: some errors name
-    the file in the store only."""
+    the file in the store only. One that a power cut left unfinished is refused."""
+    from seaspider.cutoff import refuse_cut_off
+
     try:
+        refuse_cut_off(Path(folder))
         yield
     except StoreError as error:
         text = str(error)

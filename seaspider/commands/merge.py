@@ -38,6 +38,7 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print the merged manifest as one JSON object")
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        from seaspider.cutoff import refuse_cut_off
         from seaspider.fleet.folder import is_fleet
         from seaspider.fleet.merge import merge
 
@@ -47,6 +48,7 @@ class Command(ScrapyCommand):
             folder = Path(args[0])
             if not args[0] or not is_fleet(folder):
                 raise UsageFault(f"store {args[0]!r}: is no fleet's: it has no plan/plan.json")
+            refuse_cut_off(folder)
             record = merge(folder, partial=opts.partial)
             edge.out(self, json.dumps(record) if opts.json else _as_text(record, args[0]))
 

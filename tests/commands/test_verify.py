@@ -14,6 +14,7 @@ import pytest
 
 from seaspider.core.records import File
 from seaspider.loopback import LoopbackWeb
+from seaspider.writeahead import WriteAhead
 from tests.crawling import ROOT, Ended, command, environment, scrapy
 from tests.test_crawl import demo
 
@@ -196,3 +197,28 @@ def test_an_answer_that_nobody_takes_is_an_error(good: Path, tmp_path: Path, ful
         assert said.stderr.decode() == "scrapy verify: standard output cannot be written: No space left on device\n"
     else:
         assert said.stderr == b""
+
+
+READERS = {
+    "verify": ["{store}"],
+    "explain": ["http://harbour.test/", "--store", "{store}"],
+    "receipt": ["harbour.test", "--store", "{store}"],
+    "replay": ["{store}", "-a", "store={store}-again"],
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_store_that_lacks_what_its_log_has_is_refused(good: Path, tmp_path: Path, reader: str) -> None:
+    store = Path(shutil.copytree(good, tmp_path / "store"))
+    log = WriteAhead(store, "a boot before this one", {file: (store / file).stat().st_size for file in File})
+    log.add(File.PAGES, (store / File.PAGES).stat().st_size, b'{"v":1}\n')
+    log.sync()
+    log.close()
+    before = every_byte(store)
+    args = [reader, *(arg.format(store=store) for arg in READERS[reader])]
+    refused = scrapy(args, tmp_path)
+    assert (refused.exit, refused.out) == (2, "")
+    assert refused.log.startswith(f"scrapy {reader}: {store}: not all that its log, writeahead, holds is in its files")
+    assert every_byte(store) == before
+    (store / "writeahead").unlink()
+    assert scrapy(args, tmp_path).exit != 2

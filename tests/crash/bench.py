@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from seaspider.loopback import Arrival, LoopbackWeb
+from seaspider.store import FolderStore
 from tests.crash import site
-from tests.crash.cases import ARRIVAL, Case
+from tests.crash.cases import ARRIVAL, COLUMNS, Case
 from tests.crash.saboteur import Kill, Plan
 from tests.crash.warm import MOST_S, Crawling, Warm
 from tests.crawling import ROOT, command, environment
@@ -25,8 +26,10 @@ FILES = ("manifest", "skipped", "robots", "intents", "requests", "pages", "links
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A store as it lies on the disk. `bad`: whole lines that are no record; `torn`: files that end in half a line, and
-    parts of bodies. `bodies`: name -> whether it is the digest of what the file holds.
+    """A store as it lies on the disk, restored after a power cut.
+
+    `bad`: whole lines that are no record; `torn`: files that end in half a line, and parts of bodies. `bodies`: name ->
+    whether it is the digest of what the file holds.
     """
 
     records: dict[str, list[dict[str, Any]]]
@@ -127,7 +130,7 @@ class Bench:
     def _run(self, trace: Trace, kill: Kill | None) -> Seen:
         number = len(trace.runs)
         store, reached = trace.folder / "store", trace.folder / f"reached-{number}"
-        boot_id = "5b1f0d52-6f0e-4b0a-9a51-7d6c2f8e9041" if trace.case.new_boot and number else None
+        boot_id = f"5b1f0d52-6f0e-4b0a-9a51-7d6c2f8e{number:04x}" if trace.case.new_boot and number else None
         in_process = None if kill is None or kill.point == ARRIVAL else kill
         plan = Plan(reached, store, trace.folder / "disk.json", site.HOLD_S - site.TIMEOUT_S, in_process, boot_id)
         self.web.clear()
@@ -141,7 +144,16 @@ class Bench:
             code = crawling.wait(timeout=MOST_S)
         self.web.wait_idle()
         points = tuple(reached.read_text().splitlines()) if reached.exists() else ()
-        return Seen(kill, code, points, tuple(self.web.arrivals), Snapshot.of(store), log.read_text())
+        found = Snapshot.of(store if kill is None or kill.how not in COLUMNS else self._restored(store))
+        return Seen(kill, code, points, tuple(self.web.arrivals), found, log.read_text())
+
+    def _restored(self, store: Path) -> Path:
+        """As anybody finds it after a power cut, in another boot. The store is left for the next run to restore."""
+        shutil.rmtree(copy := self._folder / "restored", ignore_errors=True)
+        if store.exists():
+            shutil.copytree(store, copy)
+            FolderStore(copy, boot_id="another").close()
+        return copy
 
     def _start(self, trace: Trace, sabotage: str, log: Path, stack: ExitStack) -> Crawling | subprocess.Popen[bytes]:
         arguments = {"queue": self.queue, "store": trace.folder / "store", **site.ARGUMENTS}

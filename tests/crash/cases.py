@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from tests.crash.saboteur import ANY, Kill
 
 MOST_RUNS = 20
+COLUMNS = {"power": "power cut", "early": "early"}
 ARRIVAL = "request in flight"
 """No point in the process: the server sees a request, and the test kills the process."""
 
-END = ("after sync manifest.jsonl", 3)
-"""Where a run ends: the file is synced when it is opened, when the run starts and when it ends."""
+END = ("before remove writeahead", 1)
+"""Where a run ends: all of it is on the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def everything(reached: Sequence[str], requests: int) -> list[Case]:
     for point in times:
         for nth in _first_middle_last(times[point]):
             cases += [_torn(point, nth, keep) for keep in ((1, 0.5, -1) if nth > 1 else (0.5,)) if _tearable(point)]
-            cases += [_power(point, nth)] if _unsynced(point) else []
+            cases += [_power(point, nth, how) for how in ("power", "early")] if _unsynced(point) else []
         cases += _twice(point, times[point])
     return [*_on_and_on((50, 61, 83)), *cases]  # the longest first
 
@@ -66,7 +67,11 @@ def representative(reached: Sequence[str], requests: int) -> list[Case]:
     times = Counter(reached)
     cases = [_plain(point, _middle(times[point])) for point in times]
     cases += [_torn(point, _middle(times[point]), 0.5) for point in times if _tearable(point)]
-    cases += [_power(point, _middle(times[point])) for point in times if point.startswith("after sync ")]
+    cases += [_power(point, _middle(times[point]), "power") for point in times if point.startswith("after sync ")]
+    cases += [
+        _power(point, _middle(times[point]), "early")
+        for point in ("after write pages.jsonl", "after write robots.jsonl")
+    ]
     cases += [_in_flight(requests // 2), *_twice("after write pages.jsonl", times["after write pages.jsonl"])]
     cases += [
         Case(point, "command", (Kill(point, _middle(times[point])),), command=True)
@@ -88,11 +93,11 @@ def _torn(point: str, nth: int, keep: float) -> Case:
 
 
 def _tearable(point: str) -> bool:
-    return point.startswith("before write ") or point == "before sync body"
+    return point.startswith("before write ") or point == "before rename body"
 
 
-def _power(point: str, nth: int) -> Case:
-    return Case(point, "power cut", (Kill(point, nth, "power"),), new_boot=True)
+def _power(point: str, nth: int, how: str) -> Case:
+    return Case(point, COLUMNS[how], (Kill(point, nth, how),), new_boot=True)
 
 
 def _unsynced(point: str) -> bool:
@@ -110,9 +115,9 @@ def _twice(point: str, times: int) -> list[Case]:
 
 def _on_and_on(steps: Iterable[int]) -> list[Case]:
     return [
-        Case(f"each {step} points", "on and on", (Kill(ANY, step, how),), on_and_on=True)
+        Case(f"each {step} points", "on and on", (Kill(ANY, step, how),), on_and_on=True, new_boot=how != "kill")
         for step in steps
-        for how in ("kill", "power")
+        for how in ("kill", "power", "early")
     ]
 
 

@@ -13,21 +13,28 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from seaspider import door, faultpoints
+from seaspider import door, faultpoints, writeahead
 from seaspider.clock import SystemClock
-from seaspider.core.records import to_line
 from seaspider.journal import JournalFile
+from seaspider.writeahead import WriteAhead
 from tests.crash.disk import Disk
 
 ANY = "any point"
+
+EARLY = ("pages", "robots")
+"""Files whose lines vouch for others."""
+
+LOG_BYTES = 8_000
+"""So that the log of these short crawls is full a few times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
     """Dies when `point` is reached for the `nth` time.
 
-    `how`: `kill`, and nothing else; `torn`, with a part of the line written that was to be (or a part of the body), and
-    `power`, with everything lost that was not synced. `keep`: what of the line is written; negative: all but so much.
+    `how`: `kill`, and nothing else; `torn`, with a part of the lines written that were to be (or a part of the body);
+    `power`, with everything lost that was not synced, and `early`, with everything lost but the lines that vouch for
+    others. `keep`: what of the lines is written; negative: all but so much.
     """
 
     point: str
@@ -66,11 +73,13 @@ class Saboteur:
         self._disk = Disk(plan.store, plan.disk)
         self._lock = Lock()
         self._times = 0
-        self._lines = b""
-        self._file: Path | None = None
+        self._writing: tuple[Path, int, bytes] | None = None
+        """What is about to be written: the file, where in it, and what."""
 
     def begin(self) -> None:
         door.HOLD_SLACK_S = self._plan.hold_slack_s  # type: ignore[assignment]
+        writeahead.FIRST_SIZE = LOG_BYTES
+        writeahead.SIZE = 2 * LOG_BYTES
         faultpoints.reached = self.reached
         self._disk.watch()
         self._look_at_lines()
@@ -92,26 +101,36 @@ class Saboteur:
             self._tear(kill.keep)
         elif kill.how == "power":
             self._disk.cut()
+        elif kill.how == "early":
+            self._disk.cut(early=[f"{file}.jsonl" for file in EARLY])
         self._disk.save()
         os.kill(os.getpid(), signal.SIGKILL)
 
     def _tear(self, keep: float) -> None:
-        if self._file is not None:
-            with self._file.open("ab") as file:
-                file.write(self._lines[: _kept(len(self._lines), keep)])
+        if self._writing is not None:
+            path, at, octets = self._writing
+            with path.open("r+b") as file:
+                file.seek(at)
+                file.write(octets[: _kept(len(octets), keep)])
         for part in self._plan.store.glob("bodies/*/*.part"):
             os.truncate(part, _kept(part.stat().st_size, keep))
 
     def _look_at_lines(self) -> None:
         """Keeps what is about to be written, and where to, in mind."""
-        append = JournalFile.append
+        append, write = JournalFile.append, WriteAhead._write
 
-        def looked_at(file: JournalFile, *records: Mapping[str, Any] | bytes, sync: bool) -> None:
-            self._lines, self._file = b"".join(map(to_line, records)), file.path
-            append(file, *records, sync=sync)
-            self._file = None
+        def appended(file: JournalFile, lines: bytes) -> None:
+            self._writing = file.path, file.size, lines
+            append(file, lines)
+            self._writing = None
 
-        JournalFile.append = looked_at  # type: ignore[method-assign, assignment]
+        def written(log: WriteAhead, frame: bytes) -> None:
+            self._writing = log.path, log._end, frame
+            write(log, frame)
+            self._writing = None
+
+        JournalFile.append = appended  # type: ignore[method-assign]
+        WriteAhead._write = written  # type: ignore[method-assign]
 
 
 def _kept(size: int, keep: float) -> int:

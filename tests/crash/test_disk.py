@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from seaspider import syncing
+from seaspider.writeahead import NAME
 from tests.crash.disk import Disk
 
 
@@ -20,6 +22,7 @@ def sync(path: Path) -> None:
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, getattr(os, name))
+    monkeypatch.setattr(syncing, "sync_file_system", syncing.sync_file_system)
     (tmp_path / "store" / "bodies").mkdir(parents=True)
     disk = Disk(tmp_path / "store", tmp_path / "disk.json")
     disk.watch()
@@ -67,3 +70,26 @@ def test_what_is_on_the_disk_is_known_over_a_restart(tmp_path: Path, disk: Disk)
         file.write(b"second")
     Disk(tmp_path / "store", tmp_path / "disk.json").cut()
     assert left(tmp_path / "store") == {"kept": b"first "}
+
+
+def test_a_log_that_is_written_over_is_as_it_was_synced(tmp_path: Path, disk: Disk) -> None:
+    path = tmp_path / "store" / NAME
+    path.write_bytes(b"first round")
+    for place in (path, path.parent, tmp_path):
+        sync(place)
+    with path.open("r+b") as file:
+        file.write(b"second")
+    disk.cut()
+    assert path.read_bytes() == b"first round"
+
+
+def test_a_file_system_is_synced_as_a_whole_and_early_files_keep_what_they_have(tmp_path: Path, disk: Disk) -> None:
+    store = tmp_path / "store"
+    for name in ("early", "late"):
+        (store / name).write_bytes(b"first ")
+    syncing.sync_file_system(store)
+    for name in ("early", "late"):
+        with (store / name).open("ab") as file:
+            file.write(b"second")
+    disk.cut(early=["early"])
+    assert left(store) == {"early": b"first second", "late": b"first "}

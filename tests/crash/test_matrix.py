@@ -24,6 +24,7 @@ JOURNAL = ("manifest", "skipped", "robots", "intents", "requests", "pages", "lin
 POINTS = {
     *(f"{when} write {file}.jsonl" for when in ("before", "after") for file in JOURNAL),
     *(f"after sync {file}.jsonl" for file in JOURNAL),
+    *("before write writeahead", "after write writeahead", "after sync writeahead", "before remove writeahead"),
     *(f"{when} commit {verb}" for when in ("before", "after") for verb in ("claim", "settle")),
     *("before sync body", "before rename body", "after rename body", "before send"),
 }

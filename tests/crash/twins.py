@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tests.crash.cases import ARRIVAL, END, Case
+from tests.crash.cases import ARRIVAL, COLUMNS, END, Case
 from tests.crash.saboteur import Kill
 
 _PAGE = """
@@ -32,7 +32,7 @@ def write_body(self, folder, path, body):
     os.makedirs(folder, exist_ok=True)
     with open(path, "wb", buffering=0) as file:
         file.write(body[: len(body) // 2])
-        faultpoints.reached("before sync body")
+        faultpoints.reached("before rename body")
         file.write(body[len(body) // 2 :])
 BodyShelf._write = write_body
 """
@@ -51,19 +51,28 @@ def both(self, *settled):
 RequestLog.claim, RequestLog.settle = later, both
 """
 _NO_SYNC = """
+import os
 from seaspider import faultpoints
-from seaspider.journal import JournalFile
-JournalFile.sync = lambda self: faultpoints.reached(f"after sync {self.path.name}")
+from seaspider.writeahead import WriteAhead
+def write(self, frame):
+    os.pwrite(self._descriptor, frame, self._end)
+    faultpoints.reached("after sync writeahead")
+WriteAhead._write = write
 """
+_NO_DOOR = "from seaspider.requestlog import RequestLog; RequestLog.sync = lambda self: None\n"
 _TRUSTS = """
+from seaspider import syncing
 from seaspider.journal import JournalFile
+syncing.sync_file_system = lambda folder: None
 init = JournalFile.__init__
 def clean(self, path):
     init(self, path)
     self.dirty = False
 JournalFile.__init__ = clean
 """
-_NO_NAME = "from seaspider.bodyshelf import BodyShelf; BodyShelf._keep_name = lambda self, folder: None\n"
+_NO_RESTORE = "from seaspider import restoring; restoring.restore = lambda store, boot_id: {}\n"
+_NO_CUT = "from seaspider import restoring; restoring._kept = lambda path, end: path.stat().st_size\n"
+_NO_NAME = "from seaspider import bodyshelf; bodyshelf.sync_folder = lambda folder: None\n"
 _NO_FOLDER = """
 from seaspider import store
 store._make_folder = lambda folder: folder.mkdir(parents=True, exist_ok=True)
@@ -79,26 +88,30 @@ class Twin:
 
 
 def _twin(name: str, sabotage: str, finds: str, *kills: Kill) -> Twin:
-    return Twin(Case(name, "twin", kills, new_boot=kills[-1].how == "power", sabotage=sabotage), finds)
+    return Twin(Case(name, "twin", kills, new_boot=kills[-1].how in COLUMNS, sabotage=sabotage), finds)
 
 
 TWINS = [
     _twin("page before body", f"ORDER = ['links', 'page', 'body']{_PAGE}", "/1 is recorded without its body",
-          Kill("before sync body", 6)),
+          Kill("before rename body", 6)),
     _twin("page before links", f"ORDER = ['body', 'page', 'links']{_PAGE}", "is recorded with 0 of 5 links",
           Kill("before write links.jsonl", 1)),
-    _twin("body in place", _BODY_IN_PLACE, "is not what its name says", Kill("before sync body", 5)),
+    _twin("body in place", _BODY_IN_PLACE, "is not what its name says", Kill("before rename body", 5)),
     _twin("torn ends stay", _UNCUT, "not a line of a store: intents.jsonl",
           Kill("before write intents.jsonl", 4, "torn")),
     _twin("no history", _FORGETS, "was asked for again", Kill("before write pages.jsonl", 8)),
     _twin("no intents", _NO_INTENT, "was asked for without an intent of", Kill("before write pages.jsonl", 4)),
     _twin("claims afterwards", _CLAIM_AFTERWARDS, "was asked for 1 times, with 0 claims", Kill(ARRIVAL, 3)),
-    _twin("no sync", _NO_SYNC, "pages.jsonl has 0 lines, 7 were written and synced",
-          Kill("after sync pages.jsonl", 8, "power")),
+    _twin("no sync", _NO_SYNC, "lines, 7 were written and synced", Kill("after write pages.jsonl", 8, "power")),
+    _twin("asks before it syncs", _NO_DOOR, "was asked for without an intent of",
+          Kill("after write pages.jsonl", 4, "power")),
     _twin("what is found is trusted", _TRUSTS, "robots.jsonl has lost what a run had found in it",
-          Kill("after write robots.jsonl", 7), Kill(END[0], END[1] - 1, "power")),
-    _twin("names of bodies", _NO_NAME, "is recorded without its body",
-          Kill("after rename body", 13), Kill(*END, "power")),
+          Kill("after write robots.jsonl", 7), Kill("after sync writeahead", 2, "power")),
+    _twin("nothing is restored", _NO_RESTORE, "has lost what a run had found in it",
+          Kill("after sync writeahead", 7, "power")),
+    _twin("lines nobody waited for", _NO_CUT, "is recorded without its body",
+          Kill("after write pages.jsonl", 4, "early")),
+    _twin("names of bodies", _NO_NAME, "is recorded without its body", Kill(*END, "power")),
     _twin("name of the store", _NO_FOLDER, "manifest.jsonl has 0 lines, 1 were written and synced",
           Kill("after write requests.jsonl", 1, "power")),
 ]  # fmt: skip

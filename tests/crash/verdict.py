@@ -18,6 +18,7 @@ from seaspider.loopback.judge import Key, Pair, max_in_flight, pairs
 from tests.accounts import check_accounts
 from tests.crash import site
 from tests.crash.bench import Seen, Snapshot, Trace
+from tests.crash.cases import COLUMNS
 from tests.crawling import Ended
 
 Wrong = Iterator[str]
@@ -86,14 +87,11 @@ def _evidence(run: Seen, asked: list[Arrival], *, power: bool) -> Wrong:
 
 def _synced(run: Seen) -> Wrong:
     """What had been synced is still there."""
-    for file in ("manifest", "robots", "intents", "pages"):
-        name = f"{file}.jsonl"
-        if f"after sync {name}" not in run.reached:
-            continue
-        until = len(run.reached) - run.reached[::-1].index(f"after sync {name}")
-        written = run.reached[:until].count(f"after write {name}")
+    syncs = [index for index, point in enumerate(run.reached) if point == "after sync writeahead"]
+    for file in ("manifest", "robots", "intents", "requests", "pages", "links"):
+        written = run.reached[: syncs[-1]].count(f"after write {file}.jsonl") if syncs else 0
         if len(run.store.records[file]) < written:
-            yield f"{name} has {len(run.store.records[file])} lines, {written} were written and synced"
+            yield f"{file}.jsonl has {len(run.store.records[file])} lines, {written} were written and synced"
 
 
 # --- a restart ---
@@ -220,7 +218,7 @@ def _final(page: dict[str, Any]) -> bool:
 
 
 def _power(run: Seen) -> bool:
-    return run.kill is not None and run.kill.how == "power"
+    return run.kill is not None and run.kill.how in COLUMNS
 
 
 def _place(arrival: Arrival) -> str:

@@ -86,11 +86,10 @@ SETTINGS = {"SEASPIDER_INTERVAL": 0.01, "SEASPIDER_BACKOFF_BASE": 0.01, "SEASPID
 WRITING_ORDER = """
 from seaspider import journal
 append = journal.JournalFile.append
-def noting(self, *records, sync):
-    append(self, *records, sync=sync)
+def noting(self, lines):
+    append(self, lines)
     with open(self.path.parent / "written", "a") as file:
-        lines = sum(record.count(b"\\n") if isinstance(record, bytes) else 1 for record in records)
-        file.write((self.path.name + "\\n") * lines)
+        file.write((self.path.name + "\\n") * lines.count(b"\\n"))
 journal.JournalFile.append = noting
 """
 
