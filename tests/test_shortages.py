@@ -307,6 +307,32 @@ def test_without_the_word_for_it_our_shortage_is_held_against_the_server(ended: 
     assert [(row["state"], row["reason"]) for row in ended["no-word"].records("robots")] == [("unreachable", "aborted")]
 
 
+# --- the log: nothing is asked after it failed ---
+
+BAD_LOG = """
+import os
+from seaspider.writeahead import WriteAhead
+write, frames = WriteAhead._write, []
+def failing(log, frame):
+    frames.append(frame)
+    if len(frames) == 5:
+        raise OSError(5, os.strerror(5))
+    write(log, frame)
+WriteAhead._write = failing
+"""
+
+
+def test_a_log_that_cannot_be_written_ends_the_crawl(here: Path, tmp_path: Path, web: LoopbackWeb) -> None:
+    settings = settings_of(here, "bad-log")
+    ended = crawl(here / "pages.txt", tmp_path, names=NAMES, settings=settings, sabotage=BAD_LOG)
+    check_ended(ended, r"\S+/store/writeahead cannot be written: Input/output error")
+    # The log begins with a frame, the manifest has one, and each request but the first.
+    assert len(asked(web, "bad-log")) == 3
+    after = crawl(here / "pages.txt", tmp_path, names=NAMES, settings=settings)
+    assert after.exit == 0
+    assert len(finals(after)) == 12
+
+
 # --- a store that somebody takes away ---
 
 
