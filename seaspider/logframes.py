@@ -56,9 +56,8 @@ def frame(boot_id: bytes, generation: int, pieces: Sequence[bytes], bodies: Sequ
 
 
 def is_log(octets: bytes) -> bool:
-    """Whether it begins as a log does. One that was broken off before is one, too: nothing is there, or zeros are."""
-    begins = octets[: len(FIRST_BYTES)]
-    return FIRST_BYTES.startswith(begins.rstrip(b"\0"))
+    """Whether it begins as a log does, or is one of which nothing came to be written: there are zeros only."""
+    return octets.startswith(FIRST_BYTES) or not octets.strip(b"\0")
 
 
 def frames(log: bytes) -> Iterator[Frame]:

@@ -151,6 +151,8 @@ class FolderStore:
         try:
             lines = b"".join(map(to_line, records))
             end = written.size
+            if file in restoring.VOUCHING and self._ahead is not None and not self._ahead.has_room:
+                self._sync_in_place()
             written.append(lines)
             # Millions of lines may be skipped. What they speak of is in the queue, so that nothing builds on them.
             if self._ahead is not None and file is not File.SKIPPED:
@@ -177,7 +179,7 @@ class FolderStore:
         try:
             self._sync()
         except OSError as error:
-            raise self._latch(self.folder / writeahead.NAME, error) from error
+            raise self._latch(Path(error.filename or self.folder / writeahead.NAME), error) from error
 
     def _sync(self) -> None:
         if self._ahead is not None and self._ahead.unsynced and not self._ahead.sync():

@@ -33,6 +33,9 @@ MOST = 1 << 18
 _CHUNK = 1 << 18
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+SPARE = 64 << 20
+"""Bytes that have to be free on a disk that a log is made on: else the store needs them more."""
+
 
 class WriteAhead:
     """The log of a store that this process has locked, and that is on the disk as it is. Raises OSError.
@@ -53,15 +56,23 @@ class WriteAhead:
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
             self._lengthen(FIRST_SIZE)
-            if self._size:
+            if self.has_room:
                 os.pwrite(self._descriptor, FIRST_BYTES, 0)
                 self._begin(ends)
         except OSError:
             self.close()
             raise
 
+    @property
+    def has_room(self) -> bool:
+        """False: `sync` takes nothing."""
+        return self._size > 0
+
     def _lengthen(self, size: int) -> None:
         """If there is room for it."""
+        disk = os.fstatvfs(self._descriptor)
+        if disk.f_bavail * disk.f_frsize < SPARE:
+            return
         zeros, at = memoryview(bytes(_CHUNK)), self._size
         try:
             while at < size:
@@ -115,7 +126,7 @@ class WriteAhead:
     def restart(self, ends: Mapping[File, int]) -> None:
         """Begins anew: everything is on the disk where it lies, and the journal files are so long."""
         self._forget()
-        if self._size:
+        if self.has_room:
             self._lengthen(SIZE)
             self._begin(ends)
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from seaspider import cutoff, logframes, syncing, writeahead
 from seaspider.core.records import File
 from seaspider.errors import StoreError
+from seaspider.fleet.journals import is_finished
+from seaspider.fleet.plan import Part
 from seaspider.logframes import FIRST_BYTES, Frame, Piece
 from seaspider.restoring import Left, left, restore
 from seaspider.store import FolderStore
@@ -90,7 +92,7 @@ def test_what_was_appended_is_left(tmp_path, log):
 
 def test_no_log_is_left_by_nobody_and_an_empty_one_by_who_had_no_room(tmp_path):
     assert left(tmp_path) is None
-    for content in (b"", bytes(SIZE), FIRST_BYTES[:5], FIRST_BYTES[:5] + bytes(30), FIRST_BYTES + bytes(30)):
+    for content in (b"", bytes(SIZE), FIRST_BYTES, FIRST_BYTES + bytes(30)):
         (tmp_path / NAME).write_bytes(content)
         assert left(tmp_path) == Left("", [], [])
 
@@ -134,13 +136,18 @@ def test_a_full_log_takes_nothing(log):
 def test_a_file_that_is_no_stores_is_refused(tmp_path, file):
     framed = logframes.frame(BOOT.encode(), 1, [logframes.piece(file, 0, b"x")], [])
     (tmp_path / NAME).write_bytes(FIRST_BYTES + framed)
-    with pytest.raises(
-        StoreError, match=f"^{re.escape(f'{tmp_path}/{NAME}: tells of {file!r}, which is no file of a')}"
-    ):
+    with pytest.raises(StoreError, match=f": tells of byte 0 of '{re.escape(file)}', which no store has$"):
         left(tmp_path)
 
 
-@pytest.mark.parametrize("octets", [b"my own notes", b"seaspider log 2\n", FIRST_BYTES[:5] + b"x"])
+def test_a_place_that_no_file_has_is_refused(tmp_path):
+    framed = logframes.frame(BOOT.encode(), 1, [logframes.piece(PAGES, 2**63, b"x")], [])
+    (tmp_path / NAME).write_bytes(FIRST_BYTES + framed)
+    with pytest.raises(StoreError, match=f": tells of byte {2**63} of '{PAGES}', which no store has$"):
+        left(tmp_path)
+
+
+@pytest.mark.parametrize("octets", [b"my own notes", b"seaspider log 2\n", FIRST_BYTES[:-3], bytes(512) + b"notes"])
 def test_somebody_elses_file_is_refused_and_left_as_it_is(tmp_path, octets):
     (tmp_path / NAME).write_bytes(octets)
     with pytest.raises(StoreError, match=f"^{tmp_path}/{NAME}: is no log of a store, or one of another version$"):
@@ -278,9 +285,18 @@ def test_a_store_that_can_be_made_again_waits_for_nothing(tmp_path, syncs):
     assert syncs == []
 
 
-def test_without_room_for_a_log_each_file_is_waited_for(tmp_path, syncs):
-    with files_end_at(FIRST_SIZE - 1):
-        store = FolderStore(tmp_path / "store", boot_id=BOOT)
+@pytest.fixture(params=["no longer file", "little room"])
+def no_room(request, monkeypatch):
+    if request.param == "little room":
+        monkeypatch.setattr(writeahead, "SPARE", 1 << 62)
+        yield
+    else:
+        with files_end_at(FIRST_SIZE - 1):
+            yield
+
+
+def test_without_room_for_a_log_each_file_is_waited_for(tmp_path, syncs, no_room):
+    store = FolderStore(tmp_path / "store", boot_id=BOOT)
     assert (store.folder / NAME).read_bytes() == b""
     syncs.clear()
     written(store)
@@ -338,6 +354,17 @@ def test_lines_that_vouch_for_others_are_cut_where_nobody_waited_for_them(store)
     assert lines(copy) == {file: LINE * kept.get(file, len(whole[file]) // len(LINE)) for file in File}
 
 
+@pytest.mark.parametrize("block", [1, 7, len(LINE), 1000])
+def test_zeros_are_found_wherever_a_read_ends(store, monkeypatch, block):
+    monkeypatch.setattr("seaspider.restoring._READ_BYTES", block)
+    written(store)
+    copy = cut_off(store)
+    with (copy / File.INTENTS).open("ab") as file:
+        file.write(LINE + LINE[:5] + bytes(5) + LINE)
+    assert reopened(copy, NEXT_BOOT) == {"intents.jsonl": 10 + len(LINE)}
+    assert (copy / File.INTENTS).read_bytes() == 2 * LINE
+
+
 def test_a_process_that_was_killed_loses_nothing(store):
     """In the same boot everything is there, waited for or not."""
     written(store)
@@ -359,19 +386,46 @@ def test_a_round_of_the_log_leaves_what_it_had_in_the_files(store):
     assert (copy / File.LINKS).stat().st_size == size
 
 
-def test_a_file_that_lacks_what_comes_before_is_refused_and_left_as_it_is(store):
+def refused(folder: Path, told: str) -> None:
+    """Left as it is; without its log it is no longer."""
+    before = lines(folder)
+    line = f"{folder}/{told}: {NAME} is of another time or store. Without it a crawl builds on what is there"
+    for boot_id in (BOOT, NEXT_BOOT):
+        with pytest.raises(StoreError, match=f"^{re.escape(line)}$"):
+            FolderStore(folder, boot_id=boot_id)
+    assert lines(folder) == before
+    (folder / NAME).unlink()
+    assert reopened(folder, NEXT_BOOT) == {}
+
+
+def test_a_log_that_goes_on_where_a_file_has_nothing_is_refused(store):
     written(store)
     store.close()
     again = FolderStore(store.folder, boot_id=BOOT)
     copy = cut_off(again)
     again.close()
     (copy / PAGES).write_bytes(b"")
-    told = f"{copy}/{PAGES}: has 0 bytes, and the log, {NAME}, goes on at byte {len(LINE)}: they are of different "
-    with pytest.raises(StoreError, match=re.escape(told)):
-        FolderStore(copy, boot_id=NEXT_BOOT)
-    assert (copy / NAME).exists()
-    (copy / NAME).unlink()
-    assert reopened(copy, NEXT_BOOT) == {}
+    refused(copy, f"{PAGES}: has 0 bytes, and the log goes on at byte {len(LINE)}")
+
+
+def test_the_log_of_another_store_is_refused(store, tmp_path):
+    written(store)
+    other = FolderStore(tmp_path / "other", boot_id=BOOT)
+    other.write(File.PAGES, {"run": 7})
+    other.close()
+    shutil.copy(store.folder / NAME, other.folder / NAME)
+    refused(other.folder, f"{PAGES}: has other bytes at byte 0 than the log")
+
+
+def test_a_log_of_an_earlier_time_is_refused(store):
+    store.write(File.MANIFEST, {"run": 1})
+    written(store)
+    copy = cut_off(store)
+    for _ in range(2):
+        store.write(File.MANIFEST, {"run": 2})
+    store.close()
+    shutil.copy(copy / NAME, store.folder / NAME)
+    refused(store.folder, "manifest.jsonl: has 2 lines that came after the log")
 
 
 def test_after_a_failed_write_the_log_stays_for_the_next_run(store):
@@ -404,10 +458,10 @@ def test_what_was_restored_or_found_is_on_the_disk(store, monkeypatch):
     written(store)
     copy = cut_off(store)
     restore(copy, BOOT)
-    assert synced == [copy]
+    assert synced == [copy, copy / "bodies"]
     (copy / NAME).unlink()
     restore(copy, BOOT)
-    assert synced == [copy]
+    assert synced == [copy, copy / "bodies"]
 
 
 def test_a_file_system_is_synced_or_an_error_says_why_not(tmp_path):
@@ -430,7 +484,7 @@ def unfinished(store):
 
 def test_a_reader_is_told_what_is_missing(unfinished):
     before = lines(unfinished)
-    with pytest.raises(StoreError, match=f"^{unfinished}: not all that its log, {NAME}, holds is in its files. "):
+    with pytest.raises(StoreError, match=f"^{unfinished}: its files are not what its log, {NAME}, says. "):
         cutoff.refuse_cut_off(unfinished)
     assert lines(unfinished) == before
     assert reopened(unfinished, NEXT_BOOT) == {}
@@ -464,5 +518,16 @@ def test_a_reader_of_a_fleet_is_told_of_each_of_its_stores(tmp_path, unfinished)
     shards = tmp_path / "fleet" / "shards"
     shards.mkdir(parents=True)
     unfinished.rename(shards / "0007")
-    with pytest.raises(StoreError, match=f"^{shards}/0007: not all that its log"):
+    with pytest.raises(StoreError, match=f"^{shards}/0007: its files are not what its log"):
         cutoff.refuse_cut_off(tmp_path / "fleet")
+
+
+def test_a_shard_that_lacks_what_its_log_has_is_not_finished(store):
+    part = Part(lines=1, hosts=1, sha256="5f", lines_sha256="")
+    store.write(File.MANIFEST, {"run": 1, "event": "start", "queue_sha256": "5f"})
+    store.write(File.MANIFEST, {"run": 1, "event": "end", "exit": 0})
+    written(store)
+    copy = cut_off(store)
+    assert is_finished(copy, part)
+    (copy / BODY_PATH).unlink()
+    assert not is_finished(copy, part)

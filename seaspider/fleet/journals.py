@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from seaspider.core.records import File
+from seaspider.cutoff import is_cut_off
 from seaspider.errors import ExitCode
 from seaspider.fleet.plan import Part
 from seaspider.storereader import StoreReader
@@ -24,11 +25,14 @@ _TOLD: Final = frozenset({ExitCode.DONE, ExitCode.UNFINISHED, ExitCode.GATE})
 
 
 def is_finished(store: Path, part: Part) -> bool:
-    """Whether the last run in a shard's store was of this queue, and left nothing. Raises StoreError."""
+    """Whether the last run in a shard's store was of this queue, and left nothing, and all of it is there.
+
+    Raises StoreError.
+    """
     if not part.lines:
         return True
     start, end = _last_run(store)
-    return start.get("queue_sha256") == part.sha256 and end.get("exit") == ExitCode.DONE
+    return start.get("queue_sha256") == part.sha256 and end.get("exit") == ExitCode.DONE and not is_cut_off(store)
 
 
 def judged(code: int, store: Path) -> int | None:

@@ -218,7 +218,7 @@ def test_a_store_that_lacks_what_its_log_has_is_refused(good: Path, tmp_path: Pa
     args = [reader, *(arg.format(store=store) for arg in READERS[reader])]
     refused = scrapy(args, tmp_path)
     assert (refused.exit, refused.out) == (2, "")
-    assert refused.log.startswith(f"scrapy {reader}: {store}: not all that its log, writeahead, holds is in its files")
+    assert refused.log.startswith(f"scrapy {reader}: {store}: its files are not what its log, writeahead, says. ")
     assert every_byte(store) == before
     (store / "writeahead").unlink()
     assert scrapy(args, tmp_path).exit != 2

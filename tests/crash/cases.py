@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tests.crash.saboteur import ANY, Kill
+from tests.crash.saboteur import ANY, EARLY, Kill
 
 MOST_RUNS = 20
 COLUMNS = {"power": "power cut", "early": "early"}
@@ -48,6 +48,9 @@ class Case:
 
 UNDISTURBED = Case("", "", ())
 
+NO_LOG = "from seaspider import writeahead; writeahead.SPARE = 1 << 62\n"
+"""No disk has room for a log."""
+
 
 def everything(reached: Sequence[str], requests: int) -> list[Case]:
     """Each occurrence of each point; torn writes, power cuts and second crashes at the first, middle and last."""
@@ -59,6 +62,7 @@ def everything(reached: Sequence[str], requests: int) -> list[Case]:
             cases += [_torn(point, nth, keep) for keep in ((1, 0.5, -1) if nth > 1 else (0.5,)) if _tearable(point)]
             cases += [_power(point, nth, how) for how in ("power", "early")] if _unsynced(point) else []
         cases += _twice(point, times[point])
+        cases += _without_log(point, times[point]) if _unsynced(point) and "writeahead" not in point else []
     return [*_on_and_on((50, 61, 83)), *cases]  # the longest first
 
 
@@ -77,6 +81,8 @@ def representative(reached: Sequence[str], requests: int) -> list[Case]:
         Case(point, "command", (Kill(point, _middle(times[point])),), command=True)
         for point in ("before write pages.jsonl", "after commit settle")
     ]
+    for file in EARLY:
+        cases += _without_log(f"after write {file}.jsonl", times[f"after write {file}.jsonl"])
     return [*_on_and_on((83,)), *cases]
 
 
@@ -98,6 +104,11 @@ def _tearable(point: str) -> bool:
 
 def _power(point: str, nth: int, how: str) -> Case:
     return Case(point, COLUMNS[how], (Kill(point, nth, how),), new_boot=True)
+
+
+def _without_log(point: str, times: int) -> list[Case]:
+    kills = (Kill(point, _middle(times), how) for how in COLUMNS)
+    return [Case(point, "no log", (kill,), new_boot=True, sabotage=NO_LOG) for kill in kills]
 
 
 def _unsynced(point: str) -> bool:

@@ -21,7 +21,7 @@ from tests.crash.disk import Disk
 
 ANY = "any point"
 
-EARLY = ("pages", "robots")
+EARLY = ("pages", "robots", "manifest")
 """Files whose lines vouch for others."""
 
 LOG_BYTES = 8_000
