@@ -74,8 +74,10 @@ class Walk(Waiting):
             if request.kind == "robots":
                 self._check_not_kept(visit, request)
                 self._fetch_begins(visit, request)
-            else:
+            elif request.kind == "page":
                 self._ask_page(visit, request)
+            else:
+                raise Refuted(request.place, f"kind is {request.kind!r}")
         elif page is not None and page.get("visit", int) == visit.number:
             self._stop(visit, page)
         elif not self._may_be_lost(visit):

@@ -353,6 +353,7 @@ EDITS: dict[str, tuple[File, Edit]] = {
     "another URL asked": (File.REQUESTS, of_claims(longer("url"))),
     "another host asked": (File.REQUESTS, of_claims(put(host="z.test"))),
     "another kind": (File.REQUESTS, of_claims(lambda r: {**r, "kind": "page" if r["kind"] == "robots" else "robots"})),
+    "a kind that there is not": (File.REQUESTS, of_claims(longer("kind"))),
     "another visit": (File.PAGES, more("visit")),
     "another URL": (File.PAGES, longer("url")),
     "another final URL": (File.PAGES, longer("final_url")),
