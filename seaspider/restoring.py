@@ -21,6 +21,7 @@ VOUCHING = (File.PAGES, File.ROBOTS, File.MANIFEST)
 """Their lines vouch for others: for a body, links and requests, for a whole run. Those that nobody waited for may be
 there alone."""
 
+_FILES = frozenset(File)
 _MOST_OFFSET = 1 << 62
 _READ_BYTES = 1 << 20
 
@@ -53,7 +54,7 @@ def left(store: Path) -> Left | None:
     frames = list(logframes.frames(log))
     pieces = [piece for frame in frames for piece in frame.pieces]
     for piece in pieces:
-        if piece.file not in tuple(File) or piece.offset > _MOST_OFFSET:
+        if piece.file not in _FILES or piece.offset > _MOST_OFFSET:
             raise StoreError(f"{store / NAME}: tells of byte {piece.offset} of {piece.file!a}, which no store has")
     return Left(frames[0].boot_id if frames else "", pieces, [body for frame in frames for body in frame.bodies])
 
@@ -142,10 +143,7 @@ def is_in_place(store: Path, found: Left) -> bool:
 
 
 def _put(store: Path, piece: Piece) -> None:
-    path = store / piece.file
-    if _read(path, piece.offset, len(piece.data)) == piece.data and path.exists():
-        return
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    descriptor = os.open(store / piece.file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     with os.fdopen(descriptor, "wb") as file:
         file.seek(piece.offset)
         file.write(piece.data)
