@@ -60,7 +60,7 @@ def everything(reached: Sequence[str], requests: int) -> list[Case]:
     for point in times:
         for nth in _first_middle_last(times[point]):
             cases += [_torn(point, nth, keep) for keep in ((1, 0.5, -1) if nth > 1 else (0.5,)) if _tearable(point)]
-            cases += [_power(point, nth, how) for how in ("power", "early")] if _unsynced(point) else []
+            cases += [_power(point, nth, how) for how in COLUMNS] if _unsynced(point) else []
         cases += _twice(point, times[point])
         cases += _without_log(point, times[point]) if _unsynced(point) and "writeahead" not in point else []
     return [*_on_and_on((50, 61, 83)), *cases]  # the longest first
@@ -72,17 +72,13 @@ def representative(reached: Sequence[str], requests: int) -> list[Case]:
     cases = [_plain(point, _middle(times[point])) for point in times]
     cases += [_torn(point, _middle(times[point]), 0.5) for point in times if _tearable(point)]
     cases += [_power(point, _middle(times[point]), "power") for point in times if point.startswith("after sync ")]
-    cases += [
-        _power(point, _middle(times[point]), "early")
-        for point in ("after write pages.jsonl", "after write robots.jsonl")
-    ]
     cases += [_in_flight(requests // 2), *_twice("after write pages.jsonl", times["after write pages.jsonl"])]
     cases += [
         Case(point, "command", (Kill(point, _middle(times[point])),), command=True)
         for point in ("before write pages.jsonl", "after commit settle")
     ]
-    for file in EARLY:
-        cases += _without_log(f"after write {file}.jsonl", times[f"after write {file}.jsonl"])
+    for point in (f"after write {file}.jsonl" for file in EARLY):
+        cases += [_power(point, _middle(times[point]), "early"), *_without_log(point, times[point])]
     return [*_on_and_on((83,)), *cases]
 
 
@@ -128,7 +124,7 @@ def _on_and_on(steps: Iterable[int]) -> list[Case]:
     return [
         Case(f"each {step} points", "on and on", (Kill(ANY, step, how),), on_and_on=True, new_boot=how != "kill")
         for step in steps
-        for how in ("kill", "power", "early")
+        for how in ("kill", *COLUMNS)
     ]
 
 

@@ -86,10 +86,12 @@ def _evidence(run: Seen, asked: list[Arrival], *, power: bool) -> Wrong:
 
 
 def _synced(run: Seen) -> Wrong:
-    """What had been synced is still there."""
-    syncs = [index for index, point in enumerate(run.reached) if point == "after sync writeahead"]
+    """What had been waited for is still there: what the log has, or in a store without one each file."""
+    log = "after sync writeahead"
     for file in ("manifest", "robots", "intents", "requests", "pages", "links"):
-        written = run.reached[: syncs[-1]].count(f"after write {file}.jsonl") if syncs else 0
+        waited = log if log in run.reached else f"after sync {file}.jsonl"
+        until = len(run.reached) - run.reached[::-1].index(waited) if waited in run.reached else 0
+        written = run.reached[:until].count(f"after write {file}.jsonl")
         if len(run.store.records[file]) < written:
             yield f"{file}.jsonl has {len(run.store.records[file])} lines, {written} were written and synced"
 
