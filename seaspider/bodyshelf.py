@@ -35,7 +35,7 @@ class BodyShelf:
         folder = f"{self._folder}/{sha256[:2]}"
         path = f"{folder}/{sha256}"
         refuse_link(folder)
-        if _holds(path, body):
+        if os.access(path, os.F_OK, follow_symlinks=False) and _holds(path, body):
             return sha256, False
         self._write(folder, path, body)
         if self._durable:

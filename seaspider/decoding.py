@@ -93,7 +93,7 @@ def decode(
         # An intermediate form is smaller than the body, but for oddities; without a cap it could be made of nothing.
         pieces = _undo(coding, _capped(pieces, 2 * max(limit_bytes, len(body)) + _STEP_BYTES), input_clipped)
     decoded = _collect(pieces, limit_bytes, clip, input_clipped)
-    return replace(decoded, unknown=len(known) < len(codings))
+    return decoded if len(known) == len(codings) else replace(decoded, unknown=True)
 
 
 def _listed(content_encoding: Sequence[bytes]) -> list[str]:

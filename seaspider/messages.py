@@ -32,7 +32,7 @@ def octets_of(request: Request, url: Url, user_agent: str) -> bytes:
             raise DoorRefusal(f"meta {key}={request.meta[key]!r} would be a second way out: {request.url}")
     identity = user_agent.encode("ascii")
     headers = []
-    for name, values in request.headers.items():
+    for name, values in scrapyhooks.fields(request.headers):
         lower = name.lower()
         if lower in _NEVER_SENT:
             raise DoorRefusal(f"header {name.decode('latin-1')} is not sent to anybody: {request.url}")
@@ -61,12 +61,13 @@ def response_of(request: Request, ip: str, asked: Asked) -> Response:
     # What was encoded is decoded by now.
     headers = scrapyhooks.headers((name, value) for name, value in asked.headers if name.lower() != b"content-encoding")
     kind = responsetypes.from_args(headers=headers, url=request.url, body=asked.body)
-    return kind(
+    response = kind(
         url=request.url,
         status=asked.status,
-        headers=headers,
         body=asked.body,
         flags=list(asked.flags),
         ip_address=ip_of(ip),
         protocol="HTTP/1.1",
     )
+    response.headers = headers  # handed in above, each would be spelled anew
+    return response

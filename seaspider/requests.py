@@ -12,5 +12,7 @@ from seaspider.core.urls import Url
 
 
 def request_for(url: Url, callback: Callable[..., Any], errback: Callable[[Failure], Any] | None = None) -> Request:
-    """A GET of the URL as it is. `verbatim_url` keeps Scrapy from spelling it anew."""
-    return Request(url.text, callback=callback, errback=errback, dont_filter=True, meta={"verbatim_url": True})
+    """A GET of the URL as it is. `verbatim_url` keeps Scrapy from spelling it anew; with one `download_slot` for all it
+    does not make a queue for each host, where nothing ever waits."""
+    meta = {"verbatim_url": True, "download_slot": "seaspider"}
+    return Request(url.text, callback=callback, errback=errback, dont_filter=True, meta=meta)

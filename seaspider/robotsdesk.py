@@ -102,7 +102,8 @@ class RobotsDesk:
 
     def record(self, entry: RobotsEntry) -> RobotsEntry:
         """Writes the entry under the next number, then puts it in force, and returns it as it is."""
-        entry = replace(entry, id=self._last_id + 1)
+        if entry.id != self._last_id + 1:
+            entry = replace(entry, id=self._last_id + 1)
         self._store.write(File.ROBOTS, entry.to_row())
         self._last_id = entry.id
         return self._book.put(entry)

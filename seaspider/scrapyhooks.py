@@ -8,7 +8,7 @@ engine) calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, ItemsView, Iterable
 from functools import wraps
 
 from scrapy.crawler import Crawler
@@ -23,6 +23,11 @@ def headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
     made = Headers()
     dict.update(made, values)
     return made
+
+
+def fields(headers: Headers) -> ItemsView[bytes, list[bytes]]:
+    """What `items()` gives, without spelling each name and value anew."""
+    return dict.items(headers)
 
 
 def busy(crawler: Crawler) -> bool:

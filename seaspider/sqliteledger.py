@@ -179,12 +179,12 @@ class SqliteLedger(SharedLedger):
         try:
             connection.execute("BEGIN IMMEDIATE")
             self._lengthened = False
-            self._check_file()
             yield connection
             connection.execute("COMMIT")
+            self._check_file()
             if self._syncs and self._lengthened:
                 self._sync_log()
-            self._check_file()
+                self._check_file()
             self._busy_ns = None
         except BaseException:
             self._disconnect()

@@ -81,3 +81,4 @@ def test_headers_are_what_scrapy_makes_of_the_fields(fields: list[tuple[bytes, b
     found, stock = scrapyhooks.headers(fields), Headers(fields)
     assert (type(found), found.encoding) == (type(stock), stock.encoding)
     assert list(found.items()) == list(stock.items())
+    assert list(scrapyhooks.fields(stock)) == list(stock.items())

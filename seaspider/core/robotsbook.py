@@ -41,7 +41,8 @@ class RobotsBook:
 
         Failures that fall into one retry period, as in a file written by two processes, are one.
         """
-        counted = replace(entry, failures=self._failures(entry))
+        failures = self._failures(entry)
+        counted = entry if entry.failures == failures else replace(entry, failures=failures)
         self._current[entry.origin] = counted
         if entry.state is RobotsState.PARSED:
             self._body[entry.origin] = counted

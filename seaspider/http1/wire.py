@@ -6,13 +6,14 @@ over memory buffers, so what the peer said last (a close, a TLS close, a reset) 
 
 import asyncio
 import contextlib
-import ipaddress
 import socket
 import ssl
 from collections.abc import Callable
 from enum import Enum, auto
 from functools import lru_cache
 from typing import TypeVar
+
+from seaspider.core.addresses import ip_of
 
 _READ_BYTES = 64 * 1024
 _QUICK_READS = range(1, 4)  # after the first one, as many as most answers take
@@ -125,7 +126,7 @@ class Wire:
 @lru_cache(maxsize=64)
 def _literal(address: str) -> tuple[socket.AddressFamily, str]:
     """Family and canonical text. Raises ValueError."""
-    literal = ipaddress.ip_address(address)
+    literal = ip_of(address)
     if "%" in address:
         raise ValueError(f"address with a zone: {address!r}")
     return socket.AF_INET if literal.version == 4 else socket.AF_INET6, str(literal)

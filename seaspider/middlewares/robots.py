@@ -72,7 +72,8 @@ class RobotsMiddleware:
         if obstacle:
             raise VisitStopped(obstacle)
         conditional = self._run.desk.conditional_headers(turn.fetch, turn.hop.url)
-        request.headers.update(conditional)
+        if conditional:
+            request.headers.update(conditional)
         permit = RobotsPermit(turn, self._run.desk, self._run.frontier, bool(conditional), in_turn)
         self._run.permits.issue(request, permit)
 
