@@ -77,7 +77,8 @@ class Scheduler(BaseScheduler):
         elif isinstance(ours.what, NextAttempt):
             self._run.frontier.again(ours.what.visit)
         elif isinstance(ours.what, RobotsTurn):
-            self._run.frontier.robots_hop(ours.what)
+            if not ours.in_turn or self._run.frontier.waits_for(ours.what.fetch):  # else it is over
+                self._run.frontier.robots_hop(ours.what)
         else:
             raise ValueError(f"a turn that was given out already: {request.url}")
         return True

@@ -8,11 +8,16 @@ engine) calls it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, ItemsView, Iterable
 from functools import wraps
 
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.http import Headers
+from scrapy.http import Headers, Response
+from scrapy.utils.log import logformatter_adapter
+
+_engine = logging.getLogger("scrapy.core.engine")
 
 
 def headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -28,6 +33,16 @@ def headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
 def fields(headers: Headers) -> ItemsView[bytes, list[bytes]]:
     """What `items()` gives, without spelling each name and value anew."""
     return dict.items(headers)
+
+
+def received(crawler: Crawler, request: Request, response: Response) -> None:
+    """Tells of an answer as the engine does of each that reaches it."""
+    response.request, spider = request, crawler.spider
+    assert spider is not None
+    told = crawler.logformatter.crawled(request, response, spider)
+    if told is not None:
+        _engine.log(*logformatter_adapter(told), extra={"spider": spider})
+    crawler.signals.send_catch_log(signals.response_received, response=response, request=request, spider=spider)
 
 
 def busy(crawler: Crawler) -> bool:

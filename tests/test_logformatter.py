@@ -17,3 +17,4 @@ def test_an_answer_and_an_item_have_a_line_at_debug(tmp_path, level, lines):
     assert ended.exit == 0
     assert ended.log.count(" DEBUG: Crawled (") == lines  # robots.txt and the page
     assert ended.log.count(" DEBUG: Scraped from ") == lines // 2
+    assert ended.log.count("'response_received_count': 2,") == 1
