@@ -37,7 +37,7 @@ class Disk:
         """From now on the syncs of this process count."""
         os.fsync = self._counted(os.fsync)  # type: ignore[assignment]
         os.fdatasync = self._counted(os.fdatasync)  # type: ignore[assignment]
-        syncing.sync_file_system = lambda _: self._all_synced()
+        syncing.syncfs = lambda _: self._all_synced()
 
     def _counted(self, sync: Callable[[int], None]) -> Callable[[int], None]:
         def counted(descriptor: int) -> None:

@@ -22,7 +22,7 @@ def sync(path: Path) -> None:
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, getattr(os, name))
-    monkeypatch.setattr(syncing, "sync_file_system", syncing.sync_file_system)
+    monkeypatch.setattr(syncing, "syncfs", syncing.syncfs)
     (tmp_path / "store" / "bodies").mkdir(parents=True)
     disk = Disk(tmp_path / "store", tmp_path / "disk.json")
     disk.watch()
