@@ -7,7 +7,7 @@ syncfs(2) waits for what others wrote as well, and promises less than fsync(2) i
   descriptor has to be older than what it is to vouch for.
 - Of an ext4 that gave up, and of any that became read-only with it, it says nothing (ext4: up to 6.12). An fsync of any
   file does. That also has the disk empty its own cache, where a sync of all may have done so too early.
-- Of bytes that ext4 found no place for it says nothing at all. They have no blocks then.
+- Of bytes that ext4 found no place for (its map of free blocks is damaged) it says nothing. They have no blocks then.
 
 Never decides what has to be on the disk, nor when.
 """
@@ -56,7 +56,7 @@ class WholeSync:
         return waiting is not None and waiting <= files * WAITING_A_FILE
 
     def sync(self) -> bool:
-        """All that was written outlives a power cut when this returns, if no body is `lost`.
+        """All that was written outlives a power cut when this returns, but for what `check_kept` finds.
 
         False: something failed, maybe somebody else's; a sync of each file tells.
         """

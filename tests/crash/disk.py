@@ -79,7 +79,8 @@ class Disk:
             elif self._has(path):
                 if path.name not in early:
                     os.truncate(path, min(path.stat().st_size, self._sizes.get(_inode(path), 0)))
-                if _inode(path) in self._logs:
+                # Its inode may have been an earlier log's.
+                if path.name == NAME and _inode(path) in self._logs:
                     path.write_bytes(bytes.fromhex(self._logs[_inode(path)]))
             else:
                 # Its inode may be another file's soon.
