@@ -15,7 +15,8 @@ from pathlib import Path
 
 from seaspider import faultpoints
 from seaspider.bodyfiles import FOLDER
-from seaspider.syncing import sync_folder
+from seaspider.syncing import sync_file, sync_folder
+from seaspider.wholesync import check_kept
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -26,7 +27,7 @@ class BodyShelf:
     def __init__(self, store: Path, *, durable: bool) -> None:
         self._folder = str(store / FOLDER)
         self._durable = durable
-        self._new: list[str] = []
+        self._new: list[tuple[str, int]] = []
         self._folders: set[str] = set()
 
     def put(self, body: bytes) -> tuple[str, bool]:
@@ -39,21 +40,31 @@ class BodyShelf:
             return sha256, False
         self._write(folder, path, body)
         if self._durable:
-            self._new.append(path)
+            self._new.append((path, len(body)))
             self._folders.add(folder)
         return sha256, True
 
+    @property
+    def unsynced(self) -> int:
+        """How many files `sync` would wait for."""
+        return len(self._new) + len(self._folders)
+
     def sync(self) -> None:
         """What was put is on the disk when this returns, and its name after it."""
-        for path in self._new:
+        for path, _ in self._new:
             faultpoints.reached("before sync body")
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            sync_file(path)
         for folder in sorted(self._folders):
             sync_folder(folder)
+        self._forget()
+
+    def synced_as_one(self) -> None:
+        """The file system was synced as a whole, so that there is nothing to wait for."""
+        for path, size in self._new:
+            check_kept(path, size)
+        self._forget()
+
+    def _forget(self) -> None:
         self._new.clear()
         self._folders.clear()
 

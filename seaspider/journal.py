@@ -22,6 +22,7 @@ from seaspider import faultpoints
 from seaspider.core.records import FORMAT, Ending, Outcome, Reason, to_line
 from seaspider.core.times import parse_rfc3339_ms
 from seaspider.errors import StoreError
+from seaspider.syncing import named
 
 T = TypeVar("T")
 
@@ -107,7 +108,10 @@ class JournalFile:
     def sync(self) -> None:
         """What was added is on the disk when this returns. Raises OSError."""
         if self.dirty:
-            os.fdatasync(self._descriptor)
+            try:
+                os.fdatasync(self._descriptor)
+            except OSError as error:
+                raise named(error, self._place) from error
             self.dirty = False
             faultpoints.reached(f"after sync {self._name}")
 

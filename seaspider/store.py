@@ -22,6 +22,7 @@ from seaspider.core.records import File, to_line
 from seaspider.errors import StoreError, StoreInUse
 from seaspider.journal import JournalFile, Row
 from seaspider.syncing import sync_folder
+from seaspider.wholesync import WholeSync
 from seaspider.writeahead import WriteAhead
 
 # On the disk in this order: before a line is all that it speaks of.
@@ -97,11 +98,14 @@ class FolderStore:
         self._files: dict[File, JournalFile] = {}
         self._shelf = BodyShelf(folder, durable=durable)
         self._ahead: WriteAhead | None = None
+        self._whole: WholeSync | None = None
         try:
             _make_folder(folder)
             refuse_link(folder / bodyfiles.FOLDER)
             _make_folder(folder / bodyfiles.FOLDER)
             self._lock: int | None = _lock(folder / "lock")
+            if durable:
+                self._whole = WholeSync(folder, self._lock)
             try:
                 self._open()
             except BaseException:
@@ -183,11 +187,22 @@ class FolderStore:
 
     def _sync(self) -> None:
         if self._ahead is not None and self._ahead.unsynced and not self._ahead.sync():
-            self._sync_in_place()
+            self._sync_round(self._ahead)
             self._ahead.restart(self._ends())
+
+    def _sync_round(self, log: WriteAhead) -> None:
+        """What the log has is synced where it lies; with the log there, in any order."""
+        if log.has_room and self._whole is not None and self._whole.pays(self._shelf.unsynced):
+            self._sync_files()
+            if self._whole.sync():
+                self._shelf.synced_as_one()
+        self._sync_in_place()
 
     def _sync_in_place(self) -> None:
         self._shelf.sync()
+        self._sync_files()
+
+    def _sync_files(self) -> None:
         for file in _IN_ORDER:
             self._files[file].sync()
 
@@ -213,7 +228,7 @@ class FolderStore:
         log, self._ahead = self._ahead, None
         if self.failed is None:
             with suppress(OSError):
-                self._sync_in_place()
+                self._sync_round(log)
                 faultpoints.reached(f"before remove {writeahead.NAME}")
                 log.remove()
         log.close()

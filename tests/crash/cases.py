@@ -51,6 +51,9 @@ UNDISTURBED = Case("", "", ())
 NO_LOG = "from seaspider import writeahead; writeahead.SPARE = 1 << 62\n"
 """No disk has room for a log."""
 
+WITH_LOG = ("writeahead", "file system")
+"""Where points end that are reached with a log only."""
+
 
 def everything(reached: Sequence[str], requests: int) -> list[Case]:
     """Each occurrence of each point; torn writes, power cuts and second crashes at the first, middle and last."""
@@ -62,7 +65,7 @@ def everything(reached: Sequence[str], requests: int) -> list[Case]:
             cases += [_torn(point, nth, keep) for keep in ((1, 0.5, -1) if nth > 1 else (0.5,)) if _tearable(point)]
             cases += [_power(point, nth, how) for how in COLUMNS] if _unsynced(point) else []
         cases += _twice(point, times[point])
-        cases += _without_log(point, times[point]) if _unsynced(point) and "writeahead" not in point else []
+        cases += _without_log(point, times[point]) if _unsynced(point) and not point.endswith(WITH_LOG) else []
     return [*_on_and_on((50, 61, 83)), *cases]  # the longest first
 
 

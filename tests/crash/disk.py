@@ -37,7 +37,7 @@ class Disk:
         """From now on the syncs of this process count."""
         os.fsync = self._counted(os.fsync)  # type: ignore[assignment]
         os.fdatasync = self._counted(os.fdatasync)  # type: ignore[assignment]
-        syncing.sync_file_system = lambda _: self._all_synced()
+        syncing.syncfs = lambda _: self._all_synced()
 
     def _counted(self, sync: Callable[[int], None]) -> Callable[[int], None]:
         def counted(descriptor: int) -> None:
@@ -79,7 +79,8 @@ class Disk:
             elif self._has(path):
                 if path.name not in early:
                     os.truncate(path, min(path.stat().st_size, self._sizes.get(_inode(path), 0)))
-                if _inode(path) in self._logs:
+                # Its inode may have been an earlier log's.
+                if path.name == NAME and _inode(path) in self._logs:
                     path.write_bytes(bytes.fromhex(self._logs[_inode(path)]))
             else:
                 # Its inode may be another file's soon.

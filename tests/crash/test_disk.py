@@ -22,7 +22,7 @@ def sync(path: Path) -> None:
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, getattr(os, name))
-    monkeypatch.setattr(syncing, "sync_file_system", syncing.sync_file_system)
+    monkeypatch.setattr(syncing, "syncfs", syncing.syncfs)
     (tmp_path / "store" / "bodies").mkdir(parents=True)
     disk = Disk(tmp_path / "store", tmp_path / "disk.json")
     disk.watch()
@@ -93,3 +93,16 @@ def test_a_file_system_is_synced_as_a_whole_and_early_files_keep_what_they_have(
             file.write(b"second")
     disk.cut(early=["early"])
     assert left(store) == {"early": b"first second", "late": b"first "}
+
+
+def test_a_file_that_has_the_inode_of_an_earlier_log_is_no_log(tmp_path: Path, disk: Disk) -> None:
+    log, body = tmp_path / "store" / NAME, tmp_path / "store" / "body"
+    log.write_bytes(b"first round")
+    for place in (log, log.parent, tmp_path):
+        sync(place)
+    log.rename(body)
+    body.write_bytes(b"what a page says")
+    for place in (body, body.parent):
+        sync(place)
+    disk.cut()
+    assert left(tmp_path / "store") == {"body": b"what a page says"}

@@ -26,6 +26,7 @@ POINTS = {
     *(f"after sync {file}.jsonl" for file in JOURNAL),
     *("before write writeahead", "after write writeahead", "after sync writeahead", "before remove writeahead"),
     *(f"{when} commit {verb}" for when in ("before", "after") for verb in ("claim", "settle")),
+    *("before sync file system", "after sync file system"),
     *("before sync body", "before rename body", "after rename body", "before send"),
 }
 

@@ -62,9 +62,7 @@ WriteAhead._write = write
 """
 _NO_DOOR = "from seaspider.requestlog import RequestLog; RequestLog.sync = lambda self: None\n"
 _TRUSTS = """
-from seaspider import syncing
 from seaspider.journal import JournalFile
-syncing.sync_file_system = lambda folder: None
 init = JournalFile.__init__
 def clean(self, path):
     init(self, path)
@@ -73,6 +71,8 @@ JournalFile.__init__ = clean
 """
 _NO_RESTORE = "from seaspider import restoring; restoring.restore = lambda store, boot_id: {}\n"
 _NO_CUT = "from seaspider import restoring; restoring._kept = lambda path, end: path.stat().st_size\n"
+_NO_BODY = "from seaspider import bodyshelf; bodyshelf.sync_file = lambda path: None\n"
+_NO_FILE_SYSTEM = "from seaspider.wholesync import WholeSync; WholeSync.sync = lambda self: True\n"
 _NO_NAME = "from seaspider import bodyshelf; bodyshelf.sync_folder = lambda folder: None\n"
 _NO_FOLDER = """
 from seaspider import store
@@ -113,7 +113,9 @@ TWINS = [
           Kill("after sync writeahead", 7, "power")),
     _twin("lines nobody waited for", _NO_CUT, "is recorded without its body",
           Kill("after write pages.jsonl", 4, "early")),
-    _twin("names of bodies", _NO_NAME, "is recorded without its body", Kill(*END, "power")),
+    _twin("bodies as one", _NO_FILE_SYSTEM, "is recorded without its body", Kill(*END, "power")),
+    _twin("bodies one by one", _NO_BODY, "is not what its name says", Kill("before sync file system", 2, "power")),
+    _twin("names of bodies", _NO_NAME, "is recorded without its body", Kill("before sync file system", 2, "power")),
     _twin("name of the store", _NO_FOLDER, "manifest.jsonl has 0 lines, 1 were written and synced",
           Kill("after write requests.jsonl", 1, "power")),
 ]  # fmt: skip
