@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
-from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -24,6 +23,7 @@ from scrapy.utils.asyncio import create_looping_call
 from seaspider.core.politeness import PauseBasis
 from seaspider.core.remaining import Longest, Remaining
 from seaspider.core.times import NS_PER_S, ns_from_s
+from seaspider.core.urls import host_of
 from seaspider.items import Page
 from seaspider.ledger import Waiting
 from seaspider.liveline import PERIOD_NS, LiveLine, is_terminal
@@ -113,9 +113,9 @@ class Progress(LogStats):
         self._remaining.rests(host, ns_from_s(self._run.frontier.crawl_delay_s(host)))
 
     def _recorded(self, page: Page) -> None:
-        self._remaining.ended(_host(page.url))
+        self._remaining.ended(host_of(page.url))
         for url in page.followed:
-            self._remaining.add(_host(url))
+            self._remaining.add(host_of(url))
 
     # --- what is said of it ---
 
@@ -166,11 +166,6 @@ class Progress(LogStats):
             return "longer than its own pause: asked by another run, or told to wait"
         slow = self._run.frontier.crawl_delay_s(host) * NS_PER_S >= pause_ns > 0
         return PauseBasis.CRAWL_DELAY if slow else PauseBasis.INTERVAL
-
-
-def _host(url: str) -> str:
-    """The host of a normalised URL, as everywhere else: lower-case ASCII, IPv6 without brackets."""
-    return urlsplit(url).hostname or ""
 
 
 def _listed(outcomes: Mapping[str, int]) -> str:

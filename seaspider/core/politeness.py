@@ -12,6 +12,7 @@ section 4 (429); crawl-delay is the de facto robots.txt line.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from operator import itemgetter
 from typing import NewType
 
@@ -189,6 +190,7 @@ class Pause:
         return self.ns / NS_PER_S
 
 
+@lru_cache(maxsize=256)
 def pause(interval_ns: int, crawl_delay_ns: int | None, backoff_ns: int | None, retry_after_ns: int | None) -> Pause:
     """The longest of the four, None being none; of equal ones the first in this order is the basis."""
     longest = Pause(interval_ns, PauseBasis.INTERVAL)

@@ -233,3 +233,10 @@ def _unescape(target: str) -> str:
 def spellings() -> dict[bytes, bytes]:
     """Every percent escape -> as a normalised URL has it, where all escapes are well-formed."""
     return {escape.encode(): spelled.encode() for escape, spelled in _PLAIN.items()}
+
+
+def host_of(url: str) -> str:
+    """The host of a URL or origin as `normalise` and the records spell them: IPv6 without brackets. Empty if it is
+    none."""
+    netloc = url.partition("://")[2].partition("/")[0]
+    return netloc[1:].partition("]")[0] if netloc.startswith("[") else netloc.partition(":")[0]

@@ -17,11 +17,12 @@ from typing import Any, Final
 
 from seaspider.bigsort import BigSort
 from seaspider.core.records import File
+from seaspider.core.urls import host_of
 from seaspider.errors import StoreError
 from seaspider.fleet.folder import Fleet
 from seaspider.fleet.proof.spacing import in_shard
 from seaspider.journal import Row
-from seaspider.receipt.robots import hops_of, host_of
+from seaspider.receipt.robots import hops_of
 from seaspider.verify.evidence import Evidence, RunInfo
 
 _TIME: Final = Struct(">HQ")

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from seaspider.core.records import Outcome, Reason
+from seaspider.core.urls import host_of
 from seaspider.journal import Row
 from seaspider.receipt.requests import Asked
-from seaspider.receipt.robots import hops_of, host_of
+from seaspider.receipt.robots import hops_of
 
 
 @dataclass(frozen=True, slots=True)

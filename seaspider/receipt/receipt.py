@@ -16,12 +16,12 @@ from seaspider.core.credentials import without_userinfo_anywhere
 from seaspider.core.politeness import PauseBasis
 from seaspider.core.records import File
 from seaspider.core.times import ns_from_s
-from seaspider.core.urls import UrlError, normalise
+from seaspider.core.urls import UrlError, host_of, normalise
 from seaspider.errors import UsageFault
 from seaspider.journal import Row
 from seaspider.receipt.pages import PageFact, begun_of, pages_of
 from seaspider.receipt.requests import ROBOTS, Asked, Gaps, Meter, Requests
-from seaspider.receipt.robots import OriginFact, RobotsFiles, host_of, robots_of
+from seaspider.receipt.robots import OriginFact, RobotsFiles, robots_of
 from seaspider.receipt.source import Source
 from seaspider.verify.evidence import RunInfo
 

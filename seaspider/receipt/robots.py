@@ -15,6 +15,7 @@ from seaspider.core.records import File
 from seaspider.core.robotsentry import RobotsEntry, RobotsRowError
 from seaspider.core.robotsfile import Rule, parse
 from seaspider.core.robotsstate import RobotsState
+from seaspider.core.urls import host_of
 from seaspider.journal import Row
 from seaspider.receipt.source import Source
 
@@ -118,9 +119,3 @@ def hops_of(row: Row) -> list[Row]:
     if not all(isinstance(hop, dict) for hop in hops):
         raise row.error("'chain' has what is no object")
     return [Row(row.place, hop) for hop in hops]
-
-
-def host_of(url: str) -> str:
-    """The host of a URL or origin as the records spell them: IPv6 without brackets. Empty if it is none."""
-    netloc = url.partition("://")[2].partition("/")[0]
-    return netloc[1:].partition("]")[0] if netloc.startswith("[") else netloc.partition(":")[0]
