@@ -28,6 +28,7 @@ from statistics import median
 
 import seaspider
 from benchmarks.peers.workloads import WORKLOADS
+from seaspider import writeahead
 from seaspider.core.plainurls import Origins
 from seaspider.core.records import STORED, File, to_line
 from seaspider.core.urls import normalise
@@ -147,7 +148,7 @@ def main(lines: int = LINES, rounds: int = ROUNDS) -> None:
             names = list(ways)
             for name in names[turn % len(names) :] + names[: turn % len(names)]:
                 rmtree(scratch / "fresh", ignore_errors=True)
-                for file in (File.REQUESTS, File.SKIPPED, File.MANIFEST, File.ROBOTS):
+                for file in (File.REQUESTS, File.SKIPPED, File.MANIFEST, File.ROBOTS, writeahead.NAME):
                     (full / file).unlink(missing_ok=True)
                 for file, size in made.items():
                     os.truncate(full / file, size)

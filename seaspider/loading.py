@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from itertools import compress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, compress, pairwise
 from typing import Final
 
-from seaspider import queueworker
+from seaspider import queueworker, readahead, spool
 from seaspider.core.plainurls import Origins
 from seaspider.core.queue import Block, Counts, Fate, Skipped
 from seaspider.core.records import FORMAT, to_line
@@ -26,26 +26,32 @@ _DUPLICATE: Final = (
 )
 _DONE: Final = b'{"v":%d,"run":%%d,"line":%%d,"fate":"done","url":"%%b","text":null,"of":null,"reason":null}\n' % FORMAT
 
+_MANY: Final = 50_000
+"""From so many entries on numpy groups them."""
+
 
 class Entries:
-    """URLs that wait for their first turn, in the order of their lines: a linked list for each origin."""
+    """URLs that wait for their first turn, in the order of their lines; once that is asked for, by their origins."""
 
     def __init__(self, urls: KnownUrls, make: Callable[[int], Visit]) -> None:
         self.urls = urls
         self.make = make
         self.numbers = array("I")
-        self.next = array("I")
-        """Of each entry its origin, then, by linked(), the entry that follows it + 1, or 0."""
+        self.origins = array("I")
+        self.last = 0
+        """The line of the last one."""
 
-    def linked(self, origins: int) -> list[Waiting]:
-        """The entries of each origin."""
-        counts = Counter(self.next)
-        firsts, following = array("I", bytes(4 * origins)), self.next
-        for entry in range(len(following) - 1, -1, -1):
-            origin = following[entry]
-            following[entry] = firsts[origin]
-            firsts[origin] = entry + 1
-        return [Waiting(self, first - 1, counts[origin]) for origin, first in enumerate(firsts)]
+    def by_origin(self, origins: int) -> list[Waiting]:
+        """The entries of each origin; to be called once, at the end."""
+        self.last = self.line(-1) if self.numbers else 0
+        if len(self.numbers) < _MANY:
+            ends = list(accumulate(map(Counter(self.origins).__getitem__, range(origins))))
+            order = sorted(range(len(self.numbers)), key=self.origins.__getitem__)
+            self.numbers = array("I", map(self.numbers.__getitem__, order))
+        else:
+            self.numbers, ends = spool.many().by_group(self.numbers, self.origins, origins)
+        self.origins = array("I")
+        return [Waiting(self, start, end) for start, end in pairwise([0, *ends])]
 
     def line(self, entry: int) -> int:
         return self.urls.lines[self.numbers[entry]]
@@ -54,35 +60,31 @@ class Entries:
 class Waiting:
     """The URLs of one origin, in queue order (hostqueue.Source); they arrive as their lines do."""
 
-    __slots__ = ("_entries", "_entry", "_left")
+    __slots__ = ("_at", "_end", "_entries")
 
-    def __init__(self, entries: Entries, first: int, count: int) -> None:
+    def __init__(self, entries: Entries, at: int, end: int) -> None:
         self._entries = entries
-        self._entry = first
-        self._left = count
+        self._at = at
+        self._end = end
 
     def __len__(self) -> int:
-        return self._left
+        return self._end - self._at
 
     @property
     def first(self) -> int:
-        return self._entries.line(self._entry)
+        return self._entries.line(self._at)
 
     @property
     def last(self) -> int:
         """Of all origins, so of this one none is after it."""
-        return self._entries.line(-1)
+        return self._entries.last
 
     def take(self) -> Visit:
-        number = self._entries.numbers[self._entry]
-        self._entry, self._left = self._entries.next[self._entry] - 1, self._left - 1
-        return self._entries.make(number)
+        self._at += 1
+        return self._entries.make(self._entries.numbers[self._at - 1])
 
     def __iter__(self) -> Iterator[Visit]:
-        entry = self._entry
-        for _ in range(self._left):
-            yield self._entries.make(self._entries.numbers[entry])
-            entry = self._entries.next[entry] - 1
+        return map(self._entries.make, self._entries.numbers[self._at : self._end])
 
 
 class Loading:
@@ -94,16 +96,17 @@ class Loading:
         self._origins = Origins()
         self._entries = Entries(urls, make)
 
-    def read(self, queue: QueueFile) -> Iterator[list[bytes]]:
-        """Lines of skipped.jsonl, in order. Raises QueueError, and OSError if there is no room for the URLs."""
-        for block in queueworker.blocks(queue, self._origins):
+    def read(self, queue: QueueFile, reader: readahead.Reader | None = None) -> Iterator[list[bytes]]:
+        """Lines of skipped.jsonl, in order; `reader`: see queueworker.blocks(). Raises QueueError, and OSError if there
+        is no room for the URLs."""
+        for block in queueworker.blocks(queue, self._origins, reader):
             yield self._take(block, queue.counts)
 
     def waiting(self) -> Iterator[tuple[str, str, Waiting]]:
         """Host, origin and URLs of each origin that has any; to be called once, at the end."""
         origins = self._origins
         for host, origin, urls in zip(
-            origins.hosts, origins.texts, self._entries.linked(len(origins.texts)), strict=True
+            origins.hosts, origins.texts, self._entries.by_origin(len(origins.texts)), strict=True
         ):
             if urls:
                 yield host, origin, urls
@@ -150,7 +153,7 @@ class Loading:
         counts.done += len(rows) - duplicates
         return rows, again
 
-    def _queue(self, origins: list[int], is_new: list[bool], new: range, again: dict[int, int]) -> None:
+    def _queue(self, origins: Sequence[int], is_new: list[bool], new: range, again: dict[int, int]) -> None:
         """Adds the new URLs of a block, and those that are visited again, by their index in it."""
         numbers: Iterable[int] = new
         if again:
@@ -159,7 +162,7 @@ class Loading:
             numbers = [next(following) if is_new[index] else again[index] for index in order]
             is_new = [fresh or index in again for index, fresh in enumerate(is_new)]
         self._entries.numbers.extend(numbers)
-        self._entries.next.extend(compress(origins, is_new))
+        self._entries.origins.extend(compress(origins, is_new))
 
 
 def duplicate_line(run: int, line: int, url: bytes, first: int) -> bytes:

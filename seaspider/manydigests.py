@@ -100,3 +100,20 @@ def _taken(slots: Words, at: Indices, values: Words, left: Indices) -> Words:
     slots[at[takers]] = values[takers]
     found[empty] = slots[at[takers]]
     return found
+
+
+def by_group(things: array[int], groups: array[int], count: int) -> tuple[array[int], list[int]]:
+    """Things by their groups, of which there are so many, those of one in the order they have; and where each group
+    ends. Things and groups are of 32 bits."""
+    # One sort of words: above the group, below the place.
+    words = np.empty(len(groups), np.uint64)
+    np.left_shift(np.frombuffer(groups, np.uint32), _KEY_BITS, out=words)
+    np.bitwise_or(words, np.arange(len(groups), dtype=np.uint32), out=words)
+    words.sort()
+    np.bitwise_and(words, _NUMBER, out=words)
+    ends = np.cumsum(np.bincount(np.frombuffer(groups, np.int32), minlength=count)).tolist()
+    sorted_things = array("I")
+    for start in range(0, len(words), _AT_ONCE):
+        places = words[start : start + _AT_ONCE].view(np.int64)
+        sorted_things.frombytes(np.frombuffer(things, np.uint32)[places].tobytes())
+    return sorted_things, ends

@@ -5,30 +5,53 @@ The process reads the file as the crawl would. Whatever goes wrong in it is a Qu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from seaspider import readahead
 from seaspider.core.plainurls import Origins
-from seaspider.core.queue import Block, QueueError
+from seaspider.core.queue import Block, QueueError, Skipped
 from seaspider.queuefile import LineCounts, QueueFile
 
-# What is sent for each block: itself, the counts of lines so far, their sha256, and the origins that are new in it.
-_Told = tuple[Block, LineCounts, str, list[str], list[str]]
+# What is sent for each block: of its URLs the lines, the numbers of the origins and the texts, with LF between them;
+# the lines that are none, and their bytes; the counts of lines so far, their sha256, and the origins that are new in it.
+_Told = tuple[Sequence[int], Sequence[int], bytes, list[Skipped], list[bytes], LineCounts, str, list[str], list[str]]
 
 
-def blocks(queue: QueueFile, origins: Origins) -> Iterator[Block]:
-    """As queue.blocks(), but for the text of a block, which stays where it was read. Raises QueueError."""
+@contextmanager
+def started(queue: QueueFile) -> Iterator[readahead.Reader | None]:
+    """The process, if it pays, for blocks(). It is gone after it, whether anybody asked for a block or not."""
     if not readahead.pays(queue.plain_bytes or 0):
-        yield from queue.blocks(origins)
+        yield None
         return
+    reader = readahead.Reader(__name__, queue.path, str(int(queue.is_part)))
     try:
-        for told in readahead.Reader(__name__, queue.path, str(int(queue.is_part))).sent():
+        yield reader
+    finally:
+        reader.close()
+
+
+def blocks(queue: QueueFile, origins: Origins, reader: readahead.Reader | None = None) -> Iterator[Block]:
+    """As queue.blocks(), but for the text of a block, which stays where it was read. `reader`: of this queue, if one was
+    started() before. Raises QueueError."""
+    if reader is not None:
+        yield from _sent(queue, origins, reader)
+        return
+    with started(queue) as own:
+        yield from _sent(queue, origins, own) if own else queue.blocks(origins)
+
+
+def _sent(queue: QueueFile, origins: Origins, reader: readahead.Reader) -> Iterator[Block]:
+    try:
+        for told in reader.sent():
             if isinstance(told, str):
                 raise QueueError(told)
-            block, lines, sha256, texts, hosts = told
-            queue.read_elsewhere(lines, sha256)
-            origins.add(texts, hosts)
-            yield block
+            lines, numbers, texts, rejected, raws, counts, sha256, *met = told
+            queue.read_elsewhere(counts, sha256)
+            origins.add(*met)
+            urls = texts.split(b"\n") if lines else []
+            yield Block(lines, numbers, urls, b"", rejected=rejected, rejected_raws=raws)
     except readahead.EndedEarly:
         raise QueueError(f"queue {queue.path!a}: the process that reads it ended early") from None
 
@@ -42,7 +65,6 @@ def _found(queue: QueueFile, origins: Origins) -> Iterator[_Told | str]:
     """Each block, and what is wrong with the queue, if anything is."""
     try:
         for block in queue.blocks(origins):
-            block.text = b""
             yield _told(queue, block, origins)
     except QueueError as error:
         yield str(error)
@@ -50,5 +72,8 @@ def _found(queue: QueueFile, origins: Origins) -> Iterator[_Told | str]:
 
 def _told(queue: QueueFile, block: Block, origins: Origins) -> _Told:
     counts = queue.counts
-    lines = (counts.lines, counts.blank, counts.comment, counts.rejected)
-    return block, lines, queue.sha256, *origins.taken()
+    told = (counts.lines, counts.blank, counts.comment, counts.rejected)
+    # Arrays and one text: a list would be sent item by item.
+    lines = block.lines if isinstance(block.lines, range) else array("I", block.lines)
+    numbers, texts = array("I", block.origins), b"\n".join(block.urls)
+    return lines, numbers, texts, block.rejected, block.rejected_raws, told, queue.sha256, *origins.taken()

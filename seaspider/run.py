@@ -11,7 +11,7 @@ from typing import Any
 
 from scrapy.settings import BaseSettings
 
-from seaspider import history, queuecheck
+from seaspider import history, queuecheck, queueworker
 from seaspider.arguments import Arguments
 from seaspider.clock import Clock, SystemClock
 from seaspider.config import Config
@@ -35,6 +35,7 @@ from seaspider.outside import World, real_world
 from seaspider.permits import Permits
 from seaspider.policies import frontier_policy, order_of, robots_policy
 from seaspider.queuefile import Queue, QueueFile
+from seaspider.readahead import Reader
 from seaspider.requestlog import RequestLog
 from seaspider.robotsdesk import RobotsDesk
 from seaspider.store import FolderStore, NoStore, Store
@@ -99,8 +100,9 @@ class Run:
 
     # --- what is to be visited ---
 
-    def load(self, queue: Queue) -> None:
-        """Puts the queue, then the links followed in earlier runs, into the frontier. Raises QueueFileError."""
+    def load(self, queue: Queue, reader: Reader | None = None) -> None:
+        """Puts the queue, then the links followed in earlier runs, into the frontier. `reader`: of its file, if one is
+        at work already. Raises QueueFileError."""
         self.queue = queue
         for host, answered_ms in self.past.forbidden:
             self.frontier.forbidden(host, answered_ms)
@@ -108,7 +110,7 @@ class Run:
             self.frontier.deferred(host, ending)
         try:
             if isinstance(queue, QueueFile):
-                self._load_file(queue)
+                self._load_file(queue, reader)
             else:
                 self._load_items(queue)
         except QueueError as error:
@@ -143,9 +145,9 @@ class Run:
             # The record is written, so the next run takes the link up.
             self.door.failed = Shortage(_no_room(error))
 
-    def _load_file(self, queue: QueueFile) -> None:
+    def _load_file(self, queue: QueueFile, reader: Reader | None) -> None:
         loading = Loading(self.number, self.past.urls, self._visit)
-        for lines in loading.read(queue):
+        for lines in loading.read(queue, reader):
             if lines:
                 self.store.write(File.SKIPPED, *lines)
         for host, origin, visits in loading.waiting():
@@ -252,11 +254,13 @@ def with_queue(
 
 def _loaded(asked: Arguments, config: Config, clock: Clock, lease: Lease | None, *, part: bool = False) -> Run:
     refuse_as_store(Path(asked.store))
-    with queuecheck.checked(asked.queue, part=part) as copy:
+    # From now on, while the store is opened and read.
+    reading = queueworker.started(QueueFile(asked.queue, part=part))
+    with reading as reader, queuecheck.checked(asked.queue, part=part) as copy:
         store = FolderStore(Path(asked.store), boot_id=clock.boot_id)
         try:
             run = next_run(config, store, real_world(config, clock, lease), later=True)
-            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=part))
+            run.load(QueueFile(asked.queue, run.past.done.__contains__, copy, part=part), reader)
         except BaseException:
             store.close()
             raise

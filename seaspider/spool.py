@@ -92,7 +92,7 @@ class Spool:
             return map(eq, map(texts.__getitem__, indices), theirs)
 
         keys = map(_KEY.__and__, map(self._digest, texts))
-        known = _many().add(self._slots, keys, len(texts), first, are_they)
+        known = many().add(self._slots, keys, len(texts), first, are_they)
         is_new = [True] * len(texts)
         for index in known:
             is_new[index] = False
@@ -151,10 +151,11 @@ class Spool:
         while 8 * (len(self) + more) > 5 * size:
             size *= 4 if size < _LARGE else 2
         if size > len(self._slots):
-            self._slots = _many().grown(self._slots, size)
+            self._slots = many().grown(self._slots, size)
 
 
-def _many() -> ModuleType:
+def many() -> ModuleType:
+    """The module that needs numpy."""
     from seaspider import manydigests  # noqa: PLC0415 - numpy: what few crawls need takes a tenth of a second
 
     return manydigests

@@ -36,7 +36,7 @@ def it_pays(monkeypatch):
 def read(path, by, part=False):
     queue, origins, found = QueueFile(str(path), part=part), Origins(), []
     for block in by(queue, origins):
-        found.append((list(block.lines), block.origins, block.urls, block.rejected, block.rejected_raws))
+        found.append((list(block.lines), list(block.origins), block.urls, block.rejected, block.rejected_raws))
     return found, queue.counts, queue.sha256, origins.texts, origins.hosts
 
 

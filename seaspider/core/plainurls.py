@@ -20,14 +20,18 @@ _ALONE: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 _ORIGIN: Final = re.compile(rb"[Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9.:_-]{1,260}/")
 _FRAGMENT: Final = re.compile(rb"[!-~]{0,4000}")
 _LONGEST: Final = 7_900
-_ESCAPE: Final = re.compile(rb"%[0-9A-Za-z]{0,2}")
 # Escape -> as it is spelled in a normalised URL, if that can be done wherever it stands: no scheme and no authority
 # that is taken for plain has a percent sign or a tilde in it.
 _SPELLED: Final = {
     escape: spelled for escape, spelled in spellings().items() if spelled != escape and spelled[:1] in (b"%", b"~")
 }
-_EASY_ESCAPES: Final = {*_SPELLED, *(escape for escape, spelled in spellings().items() if escape == spelled)}
-_EASILY_ESCAPED: Final = re.compile(rb"(?:[^%]++|%(?!2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])[0-9A-F]{2})*+")
+# Any of these; and what follows the percent sign of an escape that is spelled as in a normalised URL.
+_MISSPELLED: Final = re.compile(
+    rb"%(?:7[Ee]|(?!2[de]|4[a-f]|5[af]|6[a-f]|7[ae])(?:[0-9][a-f]|[A-F][a-f]|[a-f][0-9A-Fa-f]))"
+)
+_WELL_SPELLED: Final = rb"(?!2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])[0-9A-F]{2}"
+_EASILY_ESCAPED: Final = re.compile(rb"(?:[^%%]++|%%%b)*+" % _WELL_SPELLED)
+_OTHER_ESCAPE: Final = re.compile(rb"%%(?!%b)" % _WELL_SPELLED)
 
 
 class Origins:
@@ -88,9 +92,7 @@ class Origins:
 def plain(block: bytes, origins: Origins) -> tuple[list[int | None], list[bytes]]:
     """Of each line of a block (lines end with LF, but for the last) the number of its origin, None if it is not plain,
     and its URL."""
-    escapes = set(_ESCAPE.findall(block)) if b"%" in block else set()
-    for escape in escapes & _SPELLED.keys():
-        block = block.replace(escape, _SPELLED[escape])
+    block = _spelled(block)
     lines = block.split(b"\n")
     others = set(block.translate(None, _ALONE + b"\n"))
     for at in {line for other in others for line in _having(bytes((other,)), block)}:
@@ -100,11 +102,20 @@ def plain(block: bytes, origins: Origins) -> tuple[list[int | None], list[bytes]
         if numbers[at] is not None:
             path = lines[at].index(b"/", 8)
             lines[at] = lines[at][:path] + _without_dot_segments(lines[at][path:])
-    if not escapes <= _EASY_ESCAPES or len(max(lines, key=len)) > _LONGEST:
+    if _OTHER_ESCAPE.search(block) or len(max(lines, key=len)) > _LONGEST:
         for at, line in enumerate(lines):
             if len(line) > _LONGEST or not _EASILY_ESCAPED.fullmatch(line):
                 numbers[at] = None
     return numbers, lines
+
+
+def _spelled(block: bytes) -> bytes:
+    """With each escape as it is spelled in a normalised URL, if that can be done wherever it stands."""
+    at = 0
+    while found := _MISSPELLED.search(block, at):
+        at = found.start()
+        block = block.replace(found[0], _SPELLED[found[0]])
+    return block
 
 
 def _without_fragment(line: bytes) -> bytes:

@@ -98,7 +98,7 @@ class Block:
     lines that are none, with their bytes."""
 
     lines: Sequence[int]
-    origins: list[int]
+    origins: Sequence[int]
     urls: list[bytes]
     text: bytes
     """All of the lines, with LF between them."""
