@@ -30,6 +30,10 @@ class KnownUrls:
         self.lines = array("I")
         self._spool = Spool(digest)
 
+    def expect_many(self) -> None:
+        """Many more will come."""
+        self._spool.expect_many()
+
     def add(self, urls: Sequence[bytes]) -> list[tuple[int, int]]:
         """Gives the next numbers, from len(marks), to the URLs that have none, in order. Returns the others: index in
         `urls`, and number. Raises OSError if there is no room."""

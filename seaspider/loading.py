@@ -99,6 +99,8 @@ class Loading:
     def read(self, queue: QueueFile, reader: readahead.Reader | None = None) -> Iterator[list[bytes]]:
         """Lines of skipped.jsonl, in order; `reader`: see queueworker.blocks(). Raises QueueError, and OSError if there
         is no room for the URLs."""
+        if reader is not None:
+            self._urls.expect_many()
         for block in queueworker.blocks(queue, self._origins, reader):
             yield self._take(block, queue.counts)
 
@@ -137,12 +139,14 @@ class Loading:
         run, lines, urls = self._run, block.lines, block.urls
         first_lines, marks, is_done = self._urls.lines, self._urls.marks, int(Mark.DONE)
         # Of all URLs that are known here, in most resumed runs.
-        done = done_line if _has_escapes(urls) else _DONE.__mod__
+        plain = not _has_escapes([urls[index] for index, _ in known])
+        done = _DONE.__mod__ if plain else done_line
+        duplicate = _DUPLICATE.__mod__ if plain else duplicate_line
         for index, number in known:
             line, first = lines[index], first_lines[number]
             if first:
                 duplicates += 1
-                rows.append((line, duplicate_line(run, line, urls[index], first)))
+                rows.append((line, duplicate((run, line, urls[index], first))))
                 continue
             first_lines[number] = line
             if marks[number] & is_done:
@@ -165,11 +169,12 @@ class Loading:
         self._entries.origins.extend(compress(origins, is_new))
 
 
-def duplicate_line(run: int, line: int, url: bytes, first: int) -> bytes:
-    """The line of skipped.jsonl for a URL that another line named first."""
+def duplicate_line(told: tuple[int, int, bytes, int]) -> bytes:
+    """The line of skipped.jsonl for a URL that another line named first: run, line, URL and that line."""
+    run, line, url, first = told
     if _has_escapes([url]):
         return to_line(skipped_record(run, Skipped(line, Fate.DUPLICATE, url=url.decode(), of=first)))
-    return _DUPLICATE % (run, line, url, first)
+    return _DUPLICATE % told
 
 
 def done_line(told: tuple[int, int, bytes]) -> bytes:

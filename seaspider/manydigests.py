@@ -44,18 +44,19 @@ def grown(table: array[int], size: int) -> array[int]:
 
 def add(
     table: array[int],
-    keys: Iterable[int],
+    digests: Iterable[int],
     count: int,
     first: int,
     are_they: Callable[[list[int], list[int]], Iterable[bool]],
 ) -> dict[int, int]:
-    """Gives the next numbers, from `first`, to those of `count` things that have none, in order.
+    """Gives the next numbers, from `first`, to those of `count` things that have none, in order. A digest has 64 bits
+    with a sign; its low half is the key.
 
     Returns the others: index and number. `are_they(indices, numbers)`: whether each thing is one that has a number;
     here a number from `first` on is the index of another thing + `first`.
     """
     slots = np.frombuffer(table, np.uint64)
-    key = np.fromiter(keys, np.uint64, count)
+    key = np.fromiter(digests, np.int64, count).view(np.uint64) & _NUMBER
     at = _homes(key, len(slots))
     mine = key << _KEY_BITS | np.arange(first + 1, first + 1 + count, dtype=np.uint64)
     known: dict[int, int] = {}

@@ -34,7 +34,7 @@ _MAPPED_BYTES: Final = 1 << 26
 
 
 class Spool:
-    """`digest`: of a text, as wide as it may be. hash() differs from process to process; nothing here shows it."""
+    """`digest`: of a text, 64 bits with a sign. hash() differs from process to process; nothing here shows it."""
 
     def __init__(self, digest: Callable[[bytes], int] = hash) -> None:
         self._digest = digest
@@ -48,15 +48,21 @@ class Spool:
         # The texts that are not in the file yet, and how many are.
         self._late: list[bytes] = []
         self._written = 0
+        self._many_from = _MANY
 
     def __len__(self) -> int:
         return len(self._begins) - 1
+
+    def expect_many(self) -> None:
+        """More will come than numpy takes to import, which is done now: while there is nothing else to do, say."""
+        many()
+        self._many_from = 0
 
     def add(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
         """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in
         `texts`, and number."""
         self._make_room(len(texts))
-        many = len(texts) >= _AT_ONCE and len(self) + len(texts) >= _MANY
+        many = len(texts) >= _AT_ONCE and len(self) + len(texts) >= self._many_from
         known = self._add_many(texts) if many else self._add_few(texts)
         if self._begins[-1] - self._begins[self._written] >= _BLOCK_BYTES:
             self._write()
@@ -91,8 +97,7 @@ class Spool:
             ]
             return map(eq, map(texts.__getitem__, indices), theirs)
 
-        keys = map(_KEY.__and__, map(self._digest, texts))
-        known = many().add(self._slots, keys, len(texts), first, are_they)
+        known = many().add(self._slots, map(self._digest, texts), len(texts), first, are_they)
         is_new = [True] * len(texts)
         for index in known:
             is_new[index] = False

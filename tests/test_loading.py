@@ -73,7 +73,7 @@ def test_as_line_by_line(tmp_path, monkeypatch, chunk, block, digest):
     "url", ["http://h.test/", 'http://h.test/?"', "http://h.test/?\\"], ids=["plain", "quote", "slash"]
 )
 def test_rows_are_as_records_are(url):
-    assert duplicate_line(2, 5, url.encode(), 1) == to_line(
+    assert duplicate_line((2, 5, url.encode(), 1)) == to_line(
         skipped_record(2, Skipped(5, Fate.DUPLICATE, url=url, of=1))
     )
     assert done_line((2, 5, url.encode())) == to_line(skipped_record(2, Skipped(5, Fate.DONE, url=url)))

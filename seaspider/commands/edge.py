@@ -156,6 +156,7 @@ def spider_called(process: AsyncCrawlerProcess, name: str) -> type[Spider]:
 def run_to_end(command: ScrapyCommand, process: AsyncCrawlerProcess, crawler: Crawler, **arguments: Any) -> None:
     """Runs one crawl. Raises what kept it from starting; a second signal ends the process here and now."""
     crawler.signals.connect(_spare_the_collector, signals.engine_started)
+    _spare_the_collector()  # the modules, while the queue is loaded
     task = process.crawl(crawler, **arguments)
     process.start()
     if not task.done():
