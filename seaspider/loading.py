@@ -7,9 +7,10 @@ written down. Makes a visit when its turn comes first, not before.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, compress, pairwise
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress, pairwise
+from operator import or_
 from typing import Final
 
 from seaspider import queueworker, readahead, spool
@@ -26,35 +27,57 @@ _DUPLICATE: Final = (
 )
 _DONE: Final = b'{"v":%d,"run":%%d,"line":%%d,"fate":"done","url":"%%b","text":null,"of":null,"reason":null}\n' % FORMAT
 
+# From so many entries on numpy sorts them.
 _MANY: Final = 50_000
-"""From so many entries on numpy groups them."""
+_NUMBER: Final = (1 << 32) - 1
+_AT_ORIGIN: Final = (32).__rlshift__
 
 
 class Entries:
-    """URLs that wait for their first turn, in the order of their lines; once that is asked for, by their origins."""
+    """URLs that wait for their first turn, once sort() was called by their origins, those of one in queue order."""
 
     def __init__(self, urls: KnownUrls, make: Callable[[int], Visit]) -> None:
         self.urls = urls
         self.make = make
-        self.numbers = array("I")
-        self.origins = array("I")
         self.last = 0
-        """The line of the last one."""
+        """No line is higher."""
+        # Of each its origin, and in the lower half its number. The numbers of new URLs are in the order of their lines.
+        self._words = array("Q")
+        self._has_old = False
 
-    def by_origin(self, origins: int) -> list[Waiting]:
-        """The entries of each origin; to be called once, at the end."""
-        self.last = self.line(-1) if self.numbers else 0
-        if len(self.numbers) < _MANY:
-            ends = list(accumulate(map(Counter(self.origins).__getitem__, range(origins))))
-            order = sorted(range(len(self.numbers)), key=self.origins.__getitem__)
-            self.numbers = array("I", map(self.numbers.__getitem__, order))
+    def add_new(self, origins: Sequence[int], is_new: list[bool], numbers: range, *, many: bool) -> None:
+        """The new ones of a block; `many`: with numpy, which is there already."""
+        if many:
+            self._words.frombytes(spool.many().words(origins, is_new, numbers.start))
         else:
-            self.numbers, ends = spool.many().by_group(self.numbers, self.origins, origins)
-        self.origins = array("I")
-        return [Waiting(self, start, end) for start, end in pairwise([0, *ends])]
+            self._words.extend(map(or_, map(_AT_ORIGIN, compress(origins, is_new)), numbers))
+
+    def add_old(self, origin: int, number: int) -> None:
+        """One that was known before."""
+        self._words.append(_AT_ORIGIN(origin) | number)
+        self._has_old = True
+
+    def sort(self, origins: int) -> list[Waiting]:
+        """The entries of each origin; to be called once, at the end."""
+        if len(self._words) < _MANY:
+            self._words = array("Q", sorted(self._words))
+            ends = [bisect_left(self._words, _AT_ORIGIN(origin)) for origin in range(1, origins + 1)]
+        else:
+            ends = spool.many().sort_words(self._words, origins)
+        waiting = [Waiting(self, start, end) for start, end in pairwise([0, *ends])]
+        if self._has_old:
+            for start, end in pairwise([0, *ends]):
+                self._words[start:end] = array("Q", sorted(self._words[start:end], key=self._line))
+        return waiting
+
+    def number(self, entry: int) -> int:
+        return self._words[entry] & _NUMBER
 
     def line(self, entry: int) -> int:
-        return self.urls.lines[self.numbers[entry]]
+        return self._line(self._words[entry])
+
+    def _line(self, word: int) -> int:
+        return self.urls.lines[word & _NUMBER]
 
 
 class Waiting:
@@ -81,10 +104,10 @@ class Waiting:
 
     def take(self) -> Visit:
         self._at += 1
-        return self._entries.make(self._entries.numbers[self._at - 1])
+        return self._entries.make(self._entries.number(self._at - 1))
 
     def __iter__(self) -> Iterator[Visit]:
-        return map(self._entries.make, self._entries.numbers[self._at : self._end])
+        return map(self._entries.make, map(self._entries.number, range(self._at, self._end)))
 
 
 class Loading:
@@ -95,20 +118,23 @@ class Loading:
         self._urls = urls
         self._origins = Origins()
         self._entries = Entries(urls, make)
+        self._many = False
 
     def read(self, queue: QueueFile, reader: readahead.Reader | None = None) -> Iterator[list[bytes]]:
         """Lines of skipped.jsonl, in order; `reader`: see queueworker.blocks(). Raises QueueError, and OSError if there
         is no room for the URLs."""
-        if reader is not None:
+        self._many = reader is not None
+        if self._many:
             self._urls.expect_many()
         for block in queueworker.blocks(queue, self._origins, reader):
             yield self._take(block, queue.counts)
+            self._entries.last = queue.counts.lines
 
     def waiting(self) -> Iterator[tuple[str, str, Waiting]]:
         """Host, origin and URLs of each origin that has any; to be called once, at the end."""
         origins = self._origins
         for host, origin, urls in zip(
-            origins.hosts, origins.texts, self._entries.by_origin(len(origins.texts)), strict=True
+            origins.hosts, origins.texts, self._entries.sort(len(origins.texts)), strict=True
         ):
             if urls:
                 yield host, origin, urls
@@ -124,18 +150,20 @@ class Loading:
         if block.rejected:
             rows += [(each.line, to_line(skipped_record(self._run, each))) for each in block.rejected]
             rows.sort()
-        self._queue(block.origins, is_new, range(first_new, len(urls.marks)), again)
+        self._entries.add_new(block.origins, is_new, range(first_new, len(urls.marks)), many=self._many)
+        for index, number in again:
+            self._entries.add_old(block.origins[index], number)
         counts.entries += len(block.urls) - len(known) + len(again)
         return [row for _, row in rows]
 
     def _judged(
         self, block: Block, known: list[tuple[int, int]], counts: Counts
-    ) -> tuple[list[tuple[int, bytes]], dict[int, int]]:
-        """Of the URLs known before, by their index in the block: the rows of those that are not visited, with their
-        lines, and the numbers of those that are."""
+    ) -> tuple[list[tuple[int, bytes]], list[tuple[int, int]]]:
+        """Of the URLs known before: the rows of those that are not visited, with their lines; and those that are, as in
+        `known`."""
         rows: list[tuple[int, bytes]] = []
         duplicates = 0
-        again: dict[int, int] = {}
+        again: list[tuple[int, int]] = []
         run, lines, urls = self._run, block.lines, block.urls
         first_lines, marks, is_done = self._urls.lines, self._urls.marks, int(Mark.DONE)
         # Of all URLs that are known here, in most resumed runs.
@@ -152,21 +180,10 @@ class Loading:
             if marks[number] & is_done:
                 rows.append((line, done((run, line, urls[index]))))
             else:
-                again[index] = number
+                again.append((index, number))
         counts.duplicate += duplicates
         counts.done += len(rows) - duplicates
         return rows, again
-
-    def _queue(self, origins: Sequence[int], is_new: list[bool], new: range, again: dict[int, int]) -> None:
-        """Adds the new URLs of a block, and those that are visited again, by their index in it."""
-        numbers: Iterable[int] = new
-        if again:
-            following = iter(new)
-            order = [index for index, fresh in enumerate(is_new) if fresh or index in again]
-            numbers = [next(following) if is_new[index] else again[index] for index in order]
-            is_new = [fresh or index in again for index, fresh in enumerate(is_new)]
-        self._entries.numbers.extend(numbers)
-        self._entries.origins.extend(compress(origins, is_new))
 
 
 def duplicate_line(told: tuple[int, int, bytes, int]) -> bytes:

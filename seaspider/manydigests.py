@@ -1,4 +1,5 @@
 """Many digests at once in an open-addressing hash table of machine words, by numpy. seaspider.spool has the table.
+And words of another kind, which seaspider.loading sorts: a group over a number.
 
 A slot of it is empty (0), or 32 bits of a digest, the *key*, and a number + 1; the key says where to look first, and
 the next slots follow. Decides the same as looking each up by itself would. Imported by those who have many: it takes a
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Final
 
@@ -103,18 +104,16 @@ def _taken(slots: Words, at: Indices, values: Words, left: Indices) -> Words:
     return found
 
 
-def by_group(things: array[int], groups: array[int], count: int) -> tuple[array[int], list[int]]:
-    """Things by their groups, of which there are so many, those of one in the order they have; and where each group
-    ends. Things and groups are of 32 bits."""
-    # One sort of words: above the group, below the place.
-    words = np.empty(len(groups), np.uint64)
-    np.left_shift(np.frombuffer(groups, np.uint32), _KEY_BITS, out=words)
-    np.bitwise_or(words, np.arange(len(groups), dtype=np.uint32), out=words)
-    words.sort()
-    np.bitwise_and(words, _NUMBER, out=words)
-    ends = np.cumsum(np.bincount(np.frombuffer(groups, np.int32), minlength=count)).tolist()
-    sorted_things = array("I")
-    for start in range(0, len(words), _AT_ONCE):
-        places = words[start : start + _AT_ONCE].view(np.int64)
-        sorted_things.frombytes(np.frombuffer(things, np.uint32)[places].tobytes())
-    return sorted_things, ends
+def words(groups: Sequence[int], is_new: Sequence[bool], first: int) -> bytes:
+    """Those of the groups that are new, each over a number, from `first`."""
+    new = np.array(groups, np.uint64)[np.array(is_new, bool)]
+    made: Words = new << _KEY_BITS | np.arange(first, first + len(new), dtype=np.uint64)
+    return made.tobytes()
+
+
+def sort_words(table: array[int], groups: int) -> list[int]:
+    """Sorts what words() gave; returns where each of so many groups ends."""
+    found = np.frombuffer(table, np.uint64)
+    found.sort()
+    ends: list[int] = np.searchsorted(found, np.arange(1, groups + 1, dtype=np.uint64) << _KEY_BITS).tolist()
+    return ends

@@ -15,7 +15,8 @@ from seaspider.core.queue import Block, QueueError, Skipped
 from seaspider.queuefile import LineCounts, QueueFile
 
 # What is sent for each block: of its URLs the lines, the numbers of the origins and the texts, with LF between them;
-# the lines that are none, and their bytes; the counts of lines so far, their sha256, and the origins that are new in it.
+# the lines that are none, and their bytes; the counts of lines so far, their sha256, and the origins that are new in
+# the block.
 _Told = tuple[Sequence[int], Sequence[int], bytes, list[Skipped], list[bytes], LineCounts, str, list[str], list[str]]
 
 
@@ -33,8 +34,8 @@ def started(queue: QueueFile) -> Iterator[readahead.Reader | None]:
 
 
 def blocks(queue: QueueFile, origins: Origins, reader: readahead.Reader | None = None) -> Iterator[Block]:
-    """As queue.blocks(), but for the text of a block, which stays where it was read. `reader`: of this queue, if one was
-    started() before. Raises QueueError."""
+    """As queue.blocks(), but for the text of a block, which stays where it was read. `reader`: of this queue, if one is
+    started() already. Raises QueueError."""
     if reader is not None:
         yield from _sent(queue, origins, reader)
         return

@@ -156,9 +156,12 @@ def spider_called(process: AsyncCrawlerProcess, name: str) -> type[Spider]:
 def run_to_end(command: ScrapyCommand, process: AsyncCrawlerProcess, crawler: Crawler, **arguments: Any) -> None:
     """Runs one crawl. Raises what kept it from starting; a second signal ends the process here and now."""
     crawler.signals.connect(_spare_the_collector, signals.engine_started)
-    _spare_the_collector()  # the modules, while the queue is loaded
-    task = process.crawl(crawler, **arguments)
-    process.start()
+    gc.disable()
+    try:
+        task = process.crawl(crawler, **arguments)
+        process.start()
+    finally:
+        gc.enable()
     if not task.done():
         say(command, "stopped at once; what was under way begins again in the next run")
         _leave()
@@ -168,6 +171,7 @@ def run_to_end(command: ScrapyCommand, process: AsyncCrawlerProcess, crawler: Cr
 def _spare_the_collector() -> None:
     """What a crawl starts with, its queue too, stays as long as it does: no need to look through it again and again."""
     gc.freeze()
+    gc.enable()
 
 
 def _leave() -> NoReturn:
