@@ -120,9 +120,9 @@ class Loading:
         self._entries = Entries(urls, make)
         self._many = False
 
-    def read(self, queue: QueueFile, reader: readahead.Reader | None = None) -> Iterator[list[bytes]]:
-        """Lines of skipped.jsonl, in order; `reader`: see queueworker.blocks(). Raises QueueError, and OSError if there
-        is no room for the URLs."""
+    def read(self, queue: QueueFile, reader: readahead.Reader | None = None) -> Iterator[bytes]:
+        """Lines of skipped.jsonl, in order, by the block; `reader`: see queueworker.blocks(). Raises QueueError, and
+        OSError if there is no room for the URLs."""
         self._many = reader is not None
         if self._many:
             self._urls.expect_many()
@@ -139,7 +139,7 @@ class Loading:
             if urls:
                 yield host, origin, urls
 
-    def _take(self, block: Block, counts: Counts) -> list[bytes]:
+    def _take(self, block: Block, counts: Counts) -> bytes:
         urls, first_new = self._urls, len(self._urls.marks)
         known = urls.add(block.urls)
         is_new = [True] * len(block.urls)
@@ -148,20 +148,20 @@ class Loading:
         urls.lines[first_new:] = array("I", compress(block.lines, is_new))
         rows, again = self._judged(block, known, counts)
         if block.rejected:
-            rows += [(each.line, to_line(skipped_record(self._run, each))) for each in block.rejected]
-            rows.sort()
+            rows |= {each.line: to_line(skipped_record(self._run, each)) for each in block.rejected}
+            rows = dict(sorted(rows.items()))
         self._entries.add_new(block.origins, is_new, range(first_new, len(urls.marks)), many=self._many)
         for index, number in again:
             self._entries.add_old(block.origins[index], number)
         counts.entries += len(block.urls) - len(known) + len(again)
-        return [row for _, row in rows]
+        return b"".join(rows.values())
 
     def _judged(
         self, block: Block, known: list[tuple[int, int]], counts: Counts
-    ) -> tuple[list[tuple[int, bytes]], list[tuple[int, int]]]:
-        """Of the URLs known before: the rows of those that are not visited, with their lines; and those that are, as in
+    ) -> tuple[dict[int, bytes], list[tuple[int, int]]]:
+        """Of the URLs known before: the rows of those that are not visited, by their lines; and those that are, as in
         `known`."""
-        rows: list[tuple[int, bytes]] = []
+        rows: dict[int, bytes] = {}
         duplicates = 0
         again: list[tuple[int, int]] = []
         run, lines, urls = self._run, block.lines, block.urls
@@ -171,14 +171,14 @@ class Loading:
         done = _DONE.__mod__ if plain else done_line
         duplicate = _DUPLICATE.__mod__ if plain else duplicate_line
         for index, number in known:
-            line, first = lines[index], first_lines[number]
-            if first:
+            line = lines[index]
+            if first := first_lines[number]:
                 duplicates += 1
-                rows.append((line, duplicate((run, line, urls[index], first))))
+                rows[line] = duplicate((run, line, urls[index], first))
                 continue
             first_lines[number] = line
             if marks[number] & is_done:
-                rows.append((line, done((run, line, urls[index]))))
+                rows[line] = done((run, line, urls[index]))
             else:
                 again.append((index, number))
         counts.duplicate += duplicates

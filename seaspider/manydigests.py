@@ -25,6 +25,8 @@ Indices = NDArray[np.intp]
 
 # So many slots are moved at once: it bounds the memory for that.
 _AT_ONCE: Final = 1 << 16
+# So few that are left find their slots sooner one by one.
+_FEW: Final = 256
 _KEY_BITS: Final = np.uint64(32)
 _NUMBER: Final = np.uint64((1 << 32) - 1)
 
@@ -64,6 +66,8 @@ def add(
     # Backwards: where several want one slot, the last that is written stays, and that has to be the first thing.
     left = np.arange(count - 1, -1, -1)
     while len(left):
+        if len(left) <= _FEW:
+            _walk(table, at, key, left)
         found = _taken(slots, at, mine, left)
         stays = found == mine[left]
         alike = np.flatnonzero(~stays & (found >> _KEY_BITS == key[left]))
@@ -73,9 +77,19 @@ def add(
         stays[alike[np.array(same, bool)]] = True
         left = left[~stays]
         at[left] = (at[left] + 1) & (len(slots) - 1)
-    if known:
+    if 0 < len(known) < count:
         _close_up(slots, at, mine, first, known)
     return known
+
+
+def _walk(table: array[int], at: Indices, key: Words, left: Indices) -> None:
+    """Leads those that are left to the next slot that is empty or has their key."""
+    last, places = len(table) - 1, at[left].tolist()
+    for index, (place, own) in enumerate(zip(places, key[left].tolist(), strict=True)):
+        while (slot := table[place]) and slot >> 32 != own:
+            place = (place + 1) & last
+        places[index] = place
+    at[left] = places
 
 
 def _close_up(slots: Words, at: Indices, mine: Words, first: int, known: dict[int, int]) -> None:

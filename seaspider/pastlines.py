@@ -44,7 +44,8 @@ OTHER: Final = re.compile(rb"^()().*$", re.MULTILINE)
 FINAL_PAGE: Final = re.compile(
     rf'{_HEAD}"line":(?:null|{_NUMBER}),"depth":({_NUMBER}),"via":(?:null|{_TEXT}),"outcome":"'
     rf'({"|".join(map(re.escape, _final_endings()))}),"status":(?:null|(?!403)[0-9]{{3}}),"final_url":"'
-    rf'.*,"not_before":null,"started_at":{_TIME},"ended_at":{_TIME}\}}|.*)$'.encode(),
+    # Looked for from behind: what comes before has nothing in it that the end begins with.
+    rf'.*+(?<=,"not_before":null,"started_at":{_TIME},"ended_at":{_TIME}\}})|.*)$'.encode(),
     re.MULTILINE,
 )
 # Run, visit, URL.

@@ -149,7 +149,7 @@ class Run:
         loading = Loading(self.number, self.past.urls, self._visit)
         for lines in loading.read(queue, reader):
             if lines:
-                self.store.write(File.SKIPPED, *lines)
+                self.store.write(File.SKIPPED, lines)
         for host, origin, visits in loading.waiting():
             self.tally.lines.added += len(visits)
             self.frontier.add_all(host, origin, visits)

@@ -34,7 +34,7 @@ http://b.test/4"""
 def loaded(path, urls, number=3):
     loading = Loading(number, urls, lambda number: Visit(normalise(urls.text(number)), urls.lines[number]))
     queue = QueueFile(str(path))
-    rows = [json.loads(line) for lines in loading.read(queue) for line in lines]
+    rows = [json.loads(line) for lines in loading.read(queue) for line in lines.splitlines()]
     return {origin: visits for _, origin, visits in loading.waiting()}, rows, queue.counts
 
 
