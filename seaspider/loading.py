@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress, pairwise
+from itertools import compress, pairwise, repeat
 from operator import or_
 from typing import Final
 
@@ -142,45 +142,48 @@ class Loading:
     def _take(self, block: Block, counts: Counts) -> bytes:
         urls, first_new = self._urls, len(self._urls.marks)
         known = urls.add(block.urls)
-        is_new = [True] * len(block.urls)
-        for index, _ in known:
-            is_new[index] = False
-        urls.lines[first_new:] = array("I", compress(block.lines, is_new))
+        if len(known) < len(block.urls):
+            is_new = [True] * len(block.urls)
+            for index, _ in known:
+                is_new[index] = False
+            urls.lines[first_new:] = array("I", compress(block.lines, is_new))
+            self._entries.add_new(block.origins, is_new, range(first_new, len(urls.marks)), many=self._many)
         rows, again = self._judged(block, known, counts)
-        if block.rejected:
-            rows |= {each.line: to_line(skipped_record(self._run, each)) for each in block.rejected}
-            rows = dict(sorted(rows.items()))
-        self._entries.add_new(block.origins, is_new, range(first_new, len(urls.marks)), many=self._many)
         for index, number in again:
             self._entries.add_old(block.origins[index], number)
         counts.entries += len(block.urls) - len(known) + len(again)
-        return b"".join(rows.values())
+        if block.rejected:
+            visited = {index for index, _ in again}
+            by_line = dict(zip((block.lines[index] for index, _ in known if index not in visited), rows, strict=True))
+            by_line |= {each.line: to_line(skipped_record(self._run, each)) for each in block.rejected}
+            rows = [by_line[line] for line in sorted(by_line)]
+        return b"".join(rows)
 
     def _judged(
         self, block: Block, known: list[tuple[int, int]], counts: Counts
-    ) -> tuple[dict[int, bytes], list[tuple[int, int]]]:
-        """Of the URLs known before: the rows of those that are not visited, by their lines; and those that are, as in
-        `known`."""
-        rows: dict[int, bytes] = {}
+    ) -> tuple[list[bytes], list[tuple[int, int]]]:
+        """Of the URLs known before: the rows of those that are not visited; and those that are, as in `known`."""
+        rows: list[bytes] = []
         duplicates = 0
         again: list[tuple[int, int]] = []
-        run, lines, urls = self._run, block.lines, block.urls
         first_lines, marks, is_done = self._urls.lines, self._urls.marks, int(Mark.DONE)
+        indices = [index for index, _ in known]
+        lines, urls = map(block.lines.__getitem__, indices), list(map(block.urls.__getitem__, indices))
         # Of all URLs that are known here, in most resumed runs.
-        plain = not _has_escapes([urls[index] for index, _ in known])
+        plain = not _has_escapes(urls)
         done = _DONE.__mod__ if plain else done_line
         duplicate = _DUPLICATE.__mod__ if plain else duplicate_line
-        for index, number in known:
-            line = lines[index]
+        for place, told in zip(known, zip(repeat(self._run), lines, urls), strict=False):
+            number = place[1]
             if first := first_lines[number]:
                 duplicates += 1
-                rows[line] = duplicate((run, line, urls[index], first))
+                rows.append(duplicate((*told, first)))
                 continue
-            first_lines[number] = line
+            first_lines[number] = told[1]
             if marks[number] & is_done:
-                rows[line] = done((run, line, urls[index]))
+                rows.append(done(told))
             else:
-                again.append((index, number))
+                again.append(place)
         counts.duplicate += duplicates
         counts.done += len(rows) - duplicates
         return rows, again

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from itertools import compress
 from typing import Final
 
 # Else numpy starts threads for linear algebra, which spin for a while and get nothing to do.
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 # So many slots are moved at once: it bounds the memory for that.
 _AT_ONCE: Final = 1 << 16
@@ -51,18 +51,18 @@ def add(
     count: int,
     first: int,
     are_they: Callable[[list[int], list[int]], Iterable[bool]],
-) -> dict[int, int]:
+) -> list[tuple[int, int]]:
     """Gives the next numbers, from `first`, to those of `count` things that have none, in order. A digest has 64 bits
     with a sign; its low half is the key.
 
-    Returns the others: index and number. `are_they(indices, numbers)`: whether each thing is one that has a number;
-    here a number from `first` on is the index of another thing + `first`.
+    Returns the others, in order: index and number. `are_they(indices, numbers)`: whether each thing is one that has a
+    number; here a number from `first` on is the index of another thing + `first`.
     """
     slots = np.frombuffer(table, np.uint64)
     key = np.fromiter(digests, np.int64, count).view(np.uint64) & _NUMBER
     at = _homes(key, len(slots))
     mine = key << _KEY_BITS | np.arange(first + 1, first + 1 + count, dtype=np.uint64)
-    known: dict[int, int] = {}
+    is_known, number = np.zeros(count, bool), np.zeros(count, np.int64)
     # Backwards: where several want one slot, the last that is written stays, and that has to be the first thing.
     left = np.arange(count - 1, -1, -1)
     while len(left):
@@ -71,36 +71,34 @@ def add(
         found = _taken(slots, at, mine, left)
         stays = found == mine[left]
         alike = np.flatnonzero(~stays & (found >> _KEY_BITS == key[left]))
-        indices, numbers = left[alike].tolist(), ((found[alike] & _NUMBER) - np.uint64(1)).tolist()
-        same = list(are_they(indices, numbers))
-        known.update(zip(compress(indices, same), compress(numbers, same), strict=True))
-        stays[alike[np.array(same, bool)]] = True
+        indices, numbers = left[alike], (found[alike] & _NUMBER).astype(np.int64) - 1
+        same = np.array(list(are_they(indices.tolist(), numbers.tolist())), bool)
+        is_known[indices[same]], number[indices[same]] = True, numbers[same]
+        stays[alike[same]] = True
         left = left[~stays]
         at[left] = (at[left] + 1) & (len(slots) - 1)
-    if 0 < len(known) < count:
-        _close_up(slots, at, mine, first, known)
-    return known
+    if not is_known.all():
+        _close_up(slots, at, mine, first, is_known, number)
+    return list(zip(np.flatnonzero(is_known).tolist(), number[is_known].tolist(), strict=True))
 
 
 def _walk(table: array[int], at: Indices, key: Words, left: Indices) -> None:
     """Leads those that are left to the next slot that is empty or has their key."""
     last, places = len(table) - 1, at[left].tolist()
-    for index, (place, own) in enumerate(zip(places, key[left].tolist(), strict=True)):
+    for index, own in enumerate(key[left].tolist()):
+        place = places[index]
         while (slot := table[place]) and slot >> 32 != own:
             place = (place + 1) & last
         places[index] = place
     at[left] = places
 
 
-def _close_up(slots: Words, at: Indices, mine: Words, first: int, known: dict[int, int]) -> None:
+def _close_up(slots: Words, at: Indices, mine: Words, first: int, is_known: Flags, number: Indices) -> None:
     """Leaves no number out: those of new things that come after a known one are smaller than thought."""
-    is_new = np.ones(len(mine), bool)
-    is_new[list(known)] = False
-    less = np.cumsum(~is_new)
+    is_new, less = ~is_known, np.cumsum(is_known)
     slots[at[is_new]] = (mine - less.astype(np.uint64))[is_new]
-    for index, number in known.items():
-        if number >= first:
-            known[index] = number - int(less[number - first])
+    theirs = number[is_known & (number >= first)] - first
+    number[is_known & (number >= first)] -= less[theirs]
 
 
 def _homes(keys: Words, slots: int) -> Indices:

@@ -74,9 +74,12 @@ def parts(block: bytes, file: File, *, without_urls: bool = False) -> list[Forme
 
 
 def _formed(found: list[Found], file: File) -> Iterator[Formed]:
-    for run, group in groupby(found, _RUN):
-        columns = list(zip(*group, strict=True))
-        part = Formed(int(run), len(columns[0]))
+    columns = list(zip(*found, strict=True))
+    if len(set(columns[0])) > 1:
+        for _, group in groupby(found, _RUN):
+            yield from _formed(list(group), file)
+    else:
+        part = Formed(int(columns[0][0]), len(found))
         if file is not File.LINKS:
             part.visits = array("Q", map(int, columns[1]))
         if len(columns) > 2:

@@ -97,14 +97,17 @@ class Spool:
             ]
             return map(eq, map(texts.__getitem__, indices), theirs)
 
+        known: list[tuple[int, int]]
         known = many().add(self._slots, map(self._digest, texts), len(texts), first, are_they)
+        if len(known) == len(texts):
+            return known
         is_new = [True] * len(texts)
-        for index in known:
+        for index, _ in known:
             is_new[index] = False
         new = list(compress(texts, is_new))
         self._late += new
         self._begins.extend(accumulate(map(len, new), initial=self._begins.pop()))
-        return sorted(known.items())
+        return known
 
     def find(self, text: bytes) -> int | None:
         """The number of a text, if it has one."""
