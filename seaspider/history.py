@@ -255,7 +255,7 @@ def _read_intents(store: Journal, history: History, ended: Ended, ahead: Ahead |
     for row in _lines(store, File.INTENTS, blocks() if ahead else parts_of(store, File.INTENTS, None), history):
         if isinstance(row, Row):
             _intended(history, ended, _key(row), row.get("url", str))
-        elif is_to_be_read([row]):
+        elif row.urls and is_to_be_read([row]):
             for visit, url in zip(row.visits, row.urls, strict=True):
                 _intended(history, ended, (row.run, visit), url.decode())
 

@@ -21,6 +21,8 @@ _PROJECT: Final = str(Path(__file__).resolve().parents[1])
 _PIPE_BYTES: Final = 1 << 20
 """How far it may be ahead."""
 _END: Final = None
+# Memory that was read into stays with the process, for the next block: taken anew, it would be cleared each time.
+_KEEP: Final = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26)}
 
 
 class EndedEarly(Exception):
@@ -37,7 +39,7 @@ class Reader:
 
     def __init__(self, module: str, *arguments: str) -> None:
         code = f"import sys; from {module} import main; main(*sys.argv[1:])"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([_PROJECT, *sys.path[1:]])}
+        environment = {**_KEEP, **os.environ, "PYTHONPATH": os.pathsep.join([_PROJECT, *sys.path[1:]])}
         command = [sys.executable, "-c", code, *arguments]
         self._process = subprocess.Popen(  # noqa: S603 - this very Python
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, pipesize=_PIPE_BYTES
