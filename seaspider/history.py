@@ -28,6 +28,9 @@ _PAGE_KEYS: Final = tuple(field.name for field in fields(Page))
 # These end a visit until a time that their record tells.
 _TIMED: Final = frozenset({Reason.BACKOFF, Reason.RETRY_AFTER, Reason.FORBIDDEN})
 
+_PAGE_BYTES: Final = 1_000
+"""About what a page record takes."""
+
 _NONE: Final = 0
 _DONE: Final = int(Mark.DONE)
 _FAILED: Final = int(Mark.DONE | Mark.FAILED)
@@ -173,6 +176,8 @@ def _read(store: Journal, book: RobotsBook) -> History:
     history.complete, history.leave = complete, leave
     try:
         with reading_ahead(store, File.PAGES) as pages:
+            if pages:
+                history.urls.expect(pages.size // _PAGE_BYTES)
             ended = _read_pages(store, history, pages)
     except BaseException:
         leave()

@@ -30,9 +30,9 @@ class KnownUrls:
         self.lines = array("I")
         self._spool = Spool(digest)
 
-    def expect_many(self) -> None:
-        """Many more will come."""
-        self._spool.expect_many()
+    def expect(self, urls: int) -> None:
+        """See Spool.expect()."""
+        self._spool.expect(urls)
 
     def add(self, urls: Sequence[bytes]) -> list[tuple[int, int]]:
         """Gives the next numbers, from len(marks), to the URLs that have none, in order. Returns the others: index in

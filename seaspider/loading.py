@@ -27,6 +27,9 @@ _DUPLICATE: Final = (
 )
 _DONE: Final = b'{"v":%d,"run":%%d,"line":%%d,"fate":"done","url":"%%b","text":null,"of":null,"reason":null}\n' % FORMAT
 
+_LINE_BYTES: Final = 100
+"""About what a line of a queue takes."""
+
 # From so many entries on numpy sorts them.
 _MANY: Final = 50_000
 _NUMBER: Final = (1 << 32) - 1
@@ -125,7 +128,7 @@ class Loading:
         OSError if there is no room for the URLs."""
         self._many = reader is not None
         if self._many:
-            self._urls.expect_many()
+            self._urls.expect((queue.plain_bytes or 0) // _LINE_BYTES)
         for block in queueworker.blocks(queue, self._origins, reader):
             yield self._take(block, queue.counts)
             self._entries.last = queue.counts.lines

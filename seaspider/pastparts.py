@@ -96,7 +96,9 @@ class Ahead:
     """A file that other processes take apart from now on, block by block in turns. The URLs of intents stay where they
     were read."""
 
-    def __init__(self, path: Path, file: File, processes: int = 1) -> None:
+    def __init__(self, path: Path, file: File, processes: int = 1, size: int = 0) -> None:
+        self.size = size
+        """Of the file in bytes, as far as it is known."""
         self._path = path
         arguments = [(str(path), file, str(number), str(processes)) for number in range(processes)]
         self._readers = [readahead.Reader(__name__, *each) for each in arguments]
@@ -123,7 +125,8 @@ def ahead_of(store: Journal, file: File, processes: int = 1) -> Ahead | None:
     """Has a file of the store read ahead, if that pays."""
     path = store.path(file)
     try:
-        return Ahead(path, file, processes) if path is not None and readahead.pays(path.stat().st_size) else None
+        size = path.stat().st_size if path is not None else 0
+        return Ahead(path, file, processes, size) if path is not None and readahead.pays(size) else None
     except FileNotFoundError:
         return None
 

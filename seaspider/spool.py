@@ -53,10 +53,12 @@ class Spool:
     def __len__(self) -> int:
         return len(self._begins) - 1
 
-    def expect_many(self) -> None:
-        """More will come than numpy takes to import, which is done now: while there is nothing else to do, say."""
+    def expect(self, texts: int) -> None:
+        """About so many will be there, more than numpy takes to import. That is done now, while there is nothing else to
+        do, say; and a table that need not grow leaves no hole in the memory."""
         many()
         self._many_from = 0
+        self._make_room(max(0, texts - len(self)))
 
     def add(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
         """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in
