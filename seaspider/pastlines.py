@@ -20,7 +20,7 @@ Found = tuple[bytes, ...]
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]{0,17})"
 _TEXT: Final = r'"[ !#-\[\]-~]*"'
-_TIME: Final = r'"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{12}Z"'
+_TIME: Final = r'"[0-9T:.-]{23}Z"'
 _KEY: Final = rf'^(?:\{{"v":{FORMAT},"run":({_NUMBER}),"visit":({_NUMBER}),"url":"'
 _URL: Final = r"[!#-\[\]-~]+"
 _HEAD: Final = rf'{_KEY}({_URL})",'

@@ -54,8 +54,8 @@ class Spool:
         return len(self._begins) - 1
 
     def expect(self, texts: int) -> None:
-        """About so many will be there, more than numpy takes to import. That is done now, while there is nothing else to
-        do, say; and a table that need not grow leaves no hole in the memory."""
+        """About so many will be there, more than the import of numpy takes. It is done now, while there is nothing else
+        to do, say; and a table that need not grow leaves no hole in the memory."""
         many()
         self._many_from = 0
         self._make_room(max(0, texts - len(self)))
