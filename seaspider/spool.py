@@ -49,6 +49,8 @@ class Spool:
         self._late: list[bytes] = []
         self._written = 0
         self._many_from = _MANY
+        # The number of the text that comes next, if those of a queue come again in their order.
+        self._turn = 0
 
     def __len__(self) -> int:
         return len(self._begins) - 1
@@ -64,11 +66,39 @@ class Spool:
         """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in
         `texts`, and number."""
         self._make_room(len(texts))
-        many = len(texts) >= _AT_ONCE and len(self) + len(texts) >= self._many_from
-        known = self._add_many(texts) if many else self._add_few(texts)
+        in_turn = self._in_turn(texts)
+        if in_turn:
+            rest = [index for index in range(len(texts)) if index not in in_turn]
+            others = self._add([texts[index] for index in rest])
+            known = sorted([*in_turn.items(), *((rest[index], number) for index, number in others)])
+        else:
+            known = self._add(texts)
+            self._turn = known[-1][1] + 1 if known else 0
         if self._begins[-1] - self._begins[self._written] >= _BLOCK_BYTES:
             self._write()
         return known
+
+    def _in_turn(self, texts: Sequence[bytes]) -> dict[int, int]:
+        """Texts that are mapped and come in the order of their numbers, from where it was left: index and number."""
+        known: dict[int, int] = {}
+        begins, mapped, number = self._begins, self._mapped, self._turn
+        whole = bisect_right(begins, len(mapped)) - 1
+        if number >= whole or len(texts) < _AT_ONCE:
+            return known
+        begin, end = begins[number], begins[number + 1]
+        for index, text in enumerate(texts):
+            if mapped[begin:end] == text:
+                known[index] = number
+                number += 1
+                if number == whole:
+                    break
+                begin, end = end, begins[number + 1]
+        self._turn = number
+        return known
+
+    def _add(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
+        many = len(texts) >= _AT_ONCE and len(self) + len(texts) >= self._many_from
+        return self._add_many(texts) if many else self._add_few(texts)
 
     def _add_few(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
         known: list[tuple[int, int]] = []

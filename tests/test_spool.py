@@ -35,6 +35,33 @@ def test_a_text_has_one_number(monkeypatch, digest, block, together, many):
     assert kept.find(b"never") is None
 
 
+@pytest.mark.parametrize("many", [1, 10_000], ids=["many-at-once", "one-by-one"])
+def test_texts_that_come_again_in_their_order_have_their_numbers(monkeypatch, many):
+    """With new ones, twins and gaps among them, as in a queue that was edited before it is crawled again."""
+    monkeypatch.setattr(spool, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(spool, "_MANY", many)
+    monkeypatch.setattr(spool, "_AT_ONCE", 8)
+    kept = Spool()
+    texts = [b"text %d" % number for number in range(1_000)]
+    assert kept.add(texts) == []
+    kept.add(texts)
+    again = [text for text in texts if not text.endswith(b"77")]
+    for at in range(7, len(again), 20):
+        again.insert(at, again[at // 2])
+    for at in range(11, len(again), 50):
+        again.insert(at, b"new %d" % at)
+    numbers = {text: number for number, text in enumerate(texts)}
+    for at in range(0, len(again), 100):
+        part = again[at : at + 100]
+        expected = []
+        for index, text in enumerate(part):
+            if text in numbers:
+                expected.append((index, numbers[text]))
+            numbers.setdefault(text, len(numbers))
+        assert kept.add(part) == expected
+    assert [kept.text(number) for number in range(len(kept))] == list(numbers)
+
+
 def test_twin_texts_of_one_digest_are_one_where_they_are_not_compared(monkeypatch):
     monkeypatch.setattr(Spool, "text", lambda self, number: b"b")
     kept = Spool(lambda text: 7)
