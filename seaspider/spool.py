@@ -57,10 +57,10 @@ class Spool:
 
     def expect(self, texts: int) -> None:
         """About so many will be there, more than the import of numpy takes. It is done now, while there is nothing else
-        to do, say; and a table that need not grow leaves no hole in the memory."""
+        to do, say; and a table that need not grow, unless they are very many, leaves no hole in the memory."""
         many()
         self._many_from = 0
-        self._make_room(max(0, texts - len(self)))
+        self._make_room(max(0, min(texts, _LARGE) - len(self)))
 
     def add(self, texts: Sequence[bytes]) -> list[tuple[int, int]]:
         """Gives the next numbers, from len(), to the texts that have none, in order. Returns the others: index in

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from seaspider import spool
+from seaspider import queueworker, readahead, spool
 from seaspider.core.queue import Entry, Fate, QueueReader, Skipped
 from seaspider.core.records import to_line
 from seaspider.core.urls import normalise
@@ -34,7 +34,8 @@ http://b.test/4"""
 def loaded(path, urls, number=3):
     loading = Loading(number, urls, lambda number: Visit(normalise(urls.text(number)), urls.lines[number]))
     queue = QueueFile(str(path))
-    rows = [json.loads(line) for lines in loading.read(queue) for line in lines.splitlines()]
+    with queueworker.started(queue) as reader:
+        rows = [json.loads(line) for lines in loading.read(queue, reader) for line in lines.splitlines()]
     return {origin: visits for _, origin, visits in loading.waiting()}, rows, queue.counts
 
 
@@ -43,6 +44,18 @@ def loaded(path, urls, number=3):
 @pytest.mark.parametrize("digest", [hash, lambda text: 7], ids=["hash", "all-one"])
 def test_as_line_by_line(tmp_path, monkeypatch, chunk, block, digest):
     monkeypatch.setattr("seaspider.queuefile._CHUNK_BYTES", chunk)
+    check(tmp_path, monkeypatch, block, digest)
+
+
+@pytest.mark.parametrize("digest", [hash, lambda text: 7], ids=["hash", "all-one"])
+def test_many_that_another_process_reads(tmp_path, monkeypatch, digest):
+    monkeypatch.setattr(readahead, "PAYS_FROM_BYTES", 0)
+    monkeypatch.setattr(spool, "_AT_ONCE", 1)
+    monkeypatch.setattr("seaspider.loading._MANY", 0)
+    check(tmp_path, monkeypatch, 1, digest)
+
+
+def check(tmp_path, monkeypatch, block, digest):
     monkeypatch.setattr(spool, "_BLOCK_BYTES", block)
     (path := tmp_path / "queue.txt").write_bytes(QUEUE)
     urls = KnownUrls(digest)
