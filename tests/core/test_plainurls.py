@@ -1,6 +1,8 @@
 """Lines by the block come out exactly as each by itself."""
 
 import re
+import string
+from itertools import product
 
 import pytest
 from hypothesis import example, given, settings
@@ -91,6 +93,15 @@ def test_an_escape_that_is_not_looked_into_is_as_normalise_has_it():
     for escape, spelled in spellings().items():
         (url,) = urls(b"http://h.test/" + escape)
         assert url in (None, b"http://h.test/" + spelled), escape
+
+
+def test_every_escape_and_what_looks_like_one_is_as_normalise_has_it():
+    """Each alone, so that nothing else decides; and behind others, in one block."""
+    characters = (string.ascii_letters + string.digits + "%~-").encode()
+    escapes = [b"%%%c%c" % pair for pair in product(characters, repeat=2)]
+    for escape in escapes:
+        check([b"http://h.test/" + escape])
+    check([b"http://h.test/" + b"".join(some) for some in product(escapes[::97], repeat=2)])
 
 
 def check(lines: list[bytes]) -> None:
