@@ -40,7 +40,7 @@ class Reader:
     def __init__(self, module: str, *arguments: str) -> None:
         code = f"import sys; from {module} import main; main(*sys.argv[1:])"
         environment = {**_KEEP, **os.environ, "PYTHONPATH": os.pathsep.join([_PROJECT, *sys.path[1:]])}
-        command = [sys.executable, "-c", code, *arguments]
+        command = [sys.executable, "-P", "-c", code, *arguments]  # -P: no module of the folder we are in
         self._process = subprocess.Popen(  # noqa: S603 - this very Python
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, pipesize=_PIPE_BYTES
         )

@@ -47,6 +47,14 @@ def test_the_same_as_here(tmp_path, times, part):
     assert read(path, queueworker.blocks, part) == read(path, QueueFile.blocks, part)
 
 
+def test_modules_of_the_folder_we_are_in_do_not_get_in_the_way(tmp_path, monkeypatch):
+    (path := tmp_path / "queue.txt").write_bytes(QUEUE)
+    for name in ("gzip.py", "seaspider.py", "numpy.py"):
+        (tmp_path / name).write_text("raise SystemExit(1)\n")
+    monkeypatch.chdir(tmp_path)
+    assert read(path, queueworker.blocks) == read(path, QueueFile.blocks)
+
+
 @pytest.mark.parametrize("content", FAULTS.values(), ids=FAULTS.keys())
 def test_the_same_complaint_as_here(tmp_path, content):
     (path := tmp_path / "queue.txt").write_bytes(content)
