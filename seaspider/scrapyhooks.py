@@ -1,7 +1,8 @@
 """Everything unofficial that is used of Scrapy 2.19, in one place; tests/test_scrapyhooks.py fails when it changes.
 
 `engine.downloader.active` and `engine.scraper.slot.is_idle()` are unprefixed and shown in Scrapy's docs
-(topics/optimize), but are not part of its documented API; nor is that Headers is a dict of names in title case.
+(topics/optimize), but are not part of its documented API; nor are that Headers is a dict of names in title case and
+what the engine tells of an answer (`logformatter_adapter`, the name of its logger).
 `engine.close_spider_async()` is, but not that all that closes a spider (a signal, CLOSESPIDER_*, CloseSpider, an idle
 engine) calls it.
 """

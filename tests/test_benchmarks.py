@@ -256,7 +256,8 @@ def test_a_small_benchmark_from_its_start_to_its_table():
 
 def test_an_interruption_shows_what_was_run_until_then():
     words = ("--workloads", "W0,W2i", "--orders", "round-robin", "--peers", "pycurl", "--rounds", "1", "--json")
-    command = [sys.executable, "-m", "benchmarks.peers", *words]
+    # A shell has what it runs in the background ignore it.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "benchmarks.peers", *words]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr.readline().startswith("W0 0 seaspider/round-robin: 2 requests in ")
         process.send_signal(signal.SIGINT)
