@@ -86,6 +86,11 @@ class Seaspider:
         """What a Request stands for; None for one that some other part made."""
         return None if request is None else self._requests.get(request)
 
+    def is_over(self, ours: Ours) -> bool:
+        """Whether a Request is the turn of a robots.txt fetch that has ended: it is neither sent nor queued again."""
+        what = ours.what
+        return isinstance(what, RobotsTurn) and ours.in_turn and not self.run.frontier.waits_for(what.fetch)
+
     def robots_ended(self, turn: RobotsTurn) -> None:
         """The fetch has its entry: records it, puts it in force and lets the origin's URLs go on."""
         entry = turn.fetch.outcome

@@ -77,7 +77,7 @@ class Scheduler(BaseScheduler):
         elif isinstance(ours.what, NextAttempt):
             self._run.frontier.again(ours.what.visit)
         elif isinstance(ours.what, RobotsTurn):
-            if not ours.in_turn or self._run.frontier.waits_for(ours.what.fetch):  # else it is over
+            if not self._seaspider.is_over(ours):
                 self._run.frontier.robots_hop(ours.what)
         else:
             raise ValueError(f"a turn that was given out already: {request.url}")

@@ -15,7 +15,7 @@ from scrapy.http import Response
 
 from seaspider import scrapyhooks
 from seaspider.core.answers import Again, after_answer, after_failure
-from seaspider.core.frontier import PageTurn, RobotsFetch, RobotsTurn
+from seaspider.core.frontier import PageTurn
 from seaspider.core.records import STORED, Ending, Outcome, Reason
 from seaspider.core.redirects import RefusedHop, next_hop
 from seaspider.core.urls import Url, normalise
@@ -41,8 +41,11 @@ class HopMiddleware:
         ours = self._seaspider.ours(request)
         if ours is None:
             return self._other(request, response)
-        if isinstance(ours.what, RobotsTurn):
-            return self._robots_over(request, response, ours.what.fetch) if ours.in_turn else response
+        if self._seaspider.is_over(ours):
+            # No spider's business: the engine gets the Request back, which goes to the scheduler and no further, not
+            # the Response, which would go through the scraper and all that is in it.
+            scrapyhooks.received(self._crawler, request, response)
+            return request
         if not isinstance(ours.what, PageTurn) or ours.what.visit.answer is None:
             return response
         visit, hop, answer = ours.what.visit, ours.what.hop, ours.what.visit.answer
@@ -64,14 +67,6 @@ class HopMiddleware:
         return self._again(
             visit, after_failure(hop.tries, self._run.config.max_attempts, exception.reason, self._deferral(hop))
         )
-
-    def _robots_over(self, request: Request, response: Response, fetch: RobotsFetch) -> Request | Response:
-        """An answer that the fetch ended with is no spider's business: the engine gets the Request back, which goes to
-        the scheduler and no further, and not the Response, which would go through the scraper and all that is in it."""
-        if self._run.frontier.waits_for(fetch):
-            return response
-        scrapyhooks.received(self._crawler, request, response)
-        return request
 
     def _deferral(self, hop: Hop) -> Ending | None:
         return self._run.frontier.deferral(hop.url.host, self._run.clock.wall_ms())

@@ -55,9 +55,9 @@ class RobotsMiddleware:
             return await self._decide_for_other(request)
         if isinstance(ours.what, StopTurn):
             raise VisitStopped(ours.what.ending)
+        if self._seaspider.is_over(ours):
+            raise DoorRefusal(f"{request.url} has had its turn")
         if isinstance(ours.what, RobotsTurn):
-            if self._is_over(ours, ours.what):
-                raise DoorRefusal(f"{request.url} has had its turn")
             self._permit_robots(request, ours.what, in_turn=ours.in_turn)
         elif isinstance(ours.what, PageTurn):
             self._intend(ours.what.visit)
@@ -100,7 +100,7 @@ class RobotsMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         ours = self._seaspider.ours(request)
-        if ours is None or not isinstance(ours.what, RobotsTurn) or self._is_over(ours, ours.what):
+        if ours is None or not isinstance(ours.what, RobotsTurn) or self._seaspider.is_over(ours):
             return response
         fetch = ours.what.fetch
         if isinstance(fetch.outcome, Url):
@@ -111,12 +111,8 @@ class RobotsMiddleware:
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         ours = self._seaspider.ours(request)
-        if ours is not None and isinstance(ours.what, RobotsTurn) and not self._is_over(ours, ours.what):
+        if ours is not None and isinstance(ours.what, RobotsTurn) and not self._seaspider.is_over(ours):
             self._robots_failed(ours, ours.what, exception)
-
-    def _is_over(self, ours: Ours, turn: RobotsTurn) -> bool:
-        """The fetch that a turn began has ended, and another part of the crawl sends its request once more."""
-        return ours.in_turn and not self._run.frontier.waits_for(turn.fetch)
 
     def _robots_failed(self, ours: Ours, turn: RobotsTurn, exception: Exception) -> None:
         """The fetch ends here. Only when the crawl ends (stopped, store full, a shortage) is nothing concluded."""
